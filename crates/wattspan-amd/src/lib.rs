@@ -1,0 +1,1 @@
+//! AMD GPU collector for wattspan: amdgpu sysfs, gpu_metrics and hwmon.

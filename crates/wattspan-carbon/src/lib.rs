@@ -1,0 +1,1 @@
+//! Grid carbon intensity, place, cloud tables and electricity prices for wattspan.

@@ -1,0 +1,1 @@
+//! The contract of wattspan: units, readings, devices, inference records and traits.

@@ -1,0 +1,1 @@
+//! Pure energy accounting: counters, integration, ledger, attribution and uncertainty.

@@ -1,0 +1,1 @@
+//! A scripted look-alike of libnvidia-ml for tests without a GPU.

@@ -1,0 +1,1 @@
+//! OpenTelemetry GenAI instrumentation for inferences, tools, agents and retrieval.

@@ -1,0 +1,1 @@
+//! CPU, DRAM, hwmon and battery energy collector for wattspan.

@@ -1,0 +1,1 @@
+//! Instrumented in-process llama.cpp sessions over llama-cpp-2.

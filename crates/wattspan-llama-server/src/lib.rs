@@ -1,0 +1,1 @@
+//! Instrumented client for llama-server and OpenAI-compatible servers.

@@ -1,0 +1,1 @@
+//! Sampler, settlement and hardware metrics of wattspan.

@@ -1,0 +1,1 @@
+//! NVIDIA GPU collector for wattspan over NVML.

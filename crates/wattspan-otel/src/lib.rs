@@ -1,0 +1,1 @@
+//! OpenTelemetry providers, exporters and tracing layer for wattspan.

@@ -1,0 +1,1 @@
+//! Generated gen_ai and hw semantic-convention names, profiles and a conformance checker.

@@ -1,0 +1,1 @@
+//! Fakes, tapes and conformance suites for testing wattspan crates.

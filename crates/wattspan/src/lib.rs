@@ -1,0 +1,1 @@
+//! Energy, carbon and cost of every local LLM inference, as OpenTelemetry GenAI spans and metrics.

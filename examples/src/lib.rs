@@ -1,0 +1,1 @@
+//! Runnable programs that use wattspan as a stranger would.
