@@ -1,2 +1,64 @@
-//! Developer commands of the workspace.
-fn main() {}
+//! Developer commands of the workspace: `cargo xtask <command>`.
+//!
+//! Depends on no crate of ours, so that it still runs when they do not build. Everything that judges is a pure function
+//! over text with its tests beside it; reading files and starting programs is kept apart in thin wrappers.
+
+// A program for the terminal: printing is its output.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+// A binary has no public API; `pub` here only says "used by another module".
+#![allow(unreachable_pub)]
+// Reports are put together line by line; `write!` to a String would need its impossible error handled each time.
+#![allow(clippy::format_push_string)]
+
+mod process;
+mod setup;
+mod tools_env;
+
+use std::process::ExitCode;
+
+/// The outcome of a command: the error is the text that the user reads.
+type Outcome<T = ()> = Result<T, String>;
+
+/// One command: its name, its line in the help, and what runs it with the arguments that follow the name.
+struct Command {
+    name: &'static str,
+    help: &'static str,
+    run: fn(&[String]) -> Outcome,
+}
+
+const COMMANDS: &[Command] = &[Command {
+    name: "setup",
+    help: "install what the build and the tests need and this machine lacks",
+    run: setup::command,
+}];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = args.split_first() else {
+        print!("{}", help());
+        return ExitCode::from(2);
+    };
+    if matches!(name.as_str(), "help" | "-h" | "--help") {
+        print!("{}", help());
+        return ExitCode::SUCCESS;
+    }
+    let Some(command) = COMMANDS.iter().find(|c| c.name == name) else {
+        eprint!("xtask: there is no command `{name}`\n\n{}", help());
+        return ExitCode::from(2);
+    };
+    match (command.run)(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask {name}: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn help() -> String {
+    let mut text = String::from("Usage: cargo xtask <command>\n\n");
+    for command in COMMANDS {
+        text.push_str(&format!("  {:<10} {}\n", command.name, command.help));
+    }
+    text
+}
