@@ -1,1 +1,40 @@
-//! Pure energy accounting: counters, integration, ledger, attribution and uncertainty.
+//! Pure energy accounting: from sensor readings to joules per inference, with nothing lost and nothing counted twice.
+//!
+//! Take this crate to attribute energy in a program of your own; the monitor of `wattspan-monitor` drives it with real
+//! sensors and clocks.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use wattspan_core::{
+//!     CounterSpec, Device, DeviceId, DeviceKind, DeviceSample, DeviceScope, InferenceId, Joules, LatePhases, MonoTime,
+//!     Reading, Vendor,
+//! };
+//! use wattspan_energy::{Ledger, Meter, Ownership};
+//!
+//! let mut gpu = Device::new(DeviceId::new("GPU-0"), DeviceKind::Gpu, Vendor::Nvidia, "test");
+//! gpu.counter = Some(CounterSpec { microjoules_per_tick: (1_000, 1), modulus: None, refresh: None });
+//! let gpu = Arc::new(gpu);
+//! let (mut meter, mut ledger) = (Meter::new(Arc::clone(&gpu)), Ledger::new());
+//! let at = |millis: u64| MonoTime::from_nanos(millis * 1_000_000);
+//!
+//! ledger.begin(InferenceId::new(1), at(100), DeviceScope::All);
+//! ledger.finish(InferenceId::new(1), at(900), LatePhases::default());
+//! let mut measured = Vec::new();
+//! for (millis, millijoules) in [(0, 0), (1_000, 300_000), (2_000, 310_000)] {
+//!     let mut sample = DeviceSample::new(Arc::clone(&gpu), at(millis));
+//!     sample.energy = Reading::Value(millijoules);
+//!     meter.read(&sample, &mut measured);
+//!     for interval in measured.drain(..) {
+//!         ledger.interval(&gpu, interval, Ownership::OURS);
+//!     }
+//!     ledger.advance(at(millis));
+//! }
+//! let totals = ledger.totals(&gpu.id).unwrap();
+//! assert_eq!(totals.total(), Joules::from_millijoules(310_000));
+//! ```
+
+mod ledger;
+mod meter;
+
+pub use ledger::{Closed, Ledger, Ownership, Settled};
+pub use meter::{Measured, Meter};
