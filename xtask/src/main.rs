@@ -8,10 +8,20 @@
 // A binary has no public API; `pub` here only says "used by another module".
 #![allow(unreachable_pub)]
 // Reports are put together line by line; `write!` to a String would need its impossible error handled each time.
-#![allow(clippy::format_push_string)]
+#![allow(clippy::format_push_string, clippy::format_collect)]
 
+mod bench;
+mod codegen;
+mod counts;
+mod cross;
+mod features;
+mod fuzz;
+mod metadata;
+mod parts;
 mod process;
 mod setup;
+mod test;
+mod tidy;
 mod tools_env;
 
 use std::process::ExitCode;
@@ -26,11 +36,52 @@ struct Command {
     run: fn(&[String]) -> Outcome,
 }
 
-const COMMANDS: &[Command] = &[Command {
-    name: "setup",
-    help: "install what the build and the tests need and this machine lacks",
-    run: setup::command,
-}];
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "setup",
+        help: "install what the build and the tests need and this machine lacks",
+        run: setup::command,
+    },
+    Command {
+        name: "test",
+        help: "the one test command: setup, formatting, lints, all tests, docs, tidy, fuzz targets; or `test PART…`",
+        run: test::command,
+    },
+    Command {
+        name: "tidy",
+        help: "the crate graph, generated code, docs, dependencies, licences and file lengths",
+        run: tidy::command,
+    },
+    Command {
+        name: "codegen",
+        help: "write what is generated from the registries; `--check` only compares",
+        run: run_codegen,
+    },
+    Command {
+        name: "bench",
+        help: "benchmarks, of all crates or `bench NAME [-- ARGS]`",
+        run: bench::command,
+    },
+    Command { name: "fuzz", help: "fuzz targets, `fuzz [TARGET] [--seconds N]`", run: fuzz::command },
+    Command {
+        name: "cross",
+        help: "type-check the libraries for macOS and Windows; `--debian` with Debian's Rust",
+        run: cross::command,
+    },
+    Command {
+        name: "check-all",
+        help: "the slow rest: every feature of the facade alone, and one more Windows target",
+        run: cross::check_all,
+    },
+];
+
+fn run_codegen(args: &[String]) -> Outcome {
+    match args {
+        [] => codegen::run(false),
+        [flag] if flag == "--check" => codegen::run(true),
+        _ => Err("codegen takes `--check` or nothing".into()),
+    }
+}
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::tools_env::ToolsEnv;
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -42,6 +43,24 @@ pub fn run(command: &mut Command) -> Outcome {
     println!("$ {}", line(command));
     let status = command.status().map_err(|e| format!("cannot start `{}`: {e}", line(command)))?;
     if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status})", line(command))) }
+}
+
+/// Runs like [`run`], and shows each line of standard output to `reader` as well.
+pub fn run_reading(command: &mut Command, mut reader: impl FnMut(&str)) -> Outcome {
+    let shown = line(command);
+    println!("$ {shown}");
+    let failed = |e: std::io::Error| format!("cannot run `{shown}`: {e}");
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    let mut lines = BufReader::new(child.stdout.take().ok_or("no standard output")?);
+    let mut bytes = Vec::new();
+    while lines.read_until(b'\n', &mut bytes).map_err(failed)? > 0 {
+        let text = String::from_utf8_lossy(&bytes);
+        print!("{text}");
+        reader(text.trim_end());
+        bytes.clear();
+    }
+    let status = child.wait().map_err(failed)?;
+    if status.success() { Ok(()) } else { Err(format!("`{shown}` failed ({status})")) }
 }
 
 /// Runs silently and gives what was written to standard output; on failure, the error holds all that was written.

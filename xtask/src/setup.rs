@@ -2,7 +2,7 @@
 //! where things are. When all is there it only looks, and needs no network.
 
 mod python;
-mod system;
+pub mod system;
 
 use crate::Outcome;
 use crate::process::{answers, capture, program, root};

@@ -1,0 +1,94 @@
+//! `cargo xtask test`: the one test command. All parts run, also after one failed; the last line is the real count of
+//! tests over all runs.
+
+use crate::counts::Counts;
+use crate::parts::Parts;
+use crate::process::{cargo, root, run, run_reading};
+use crate::{Outcome, features, fuzz, setup, tidy};
+
+/// One part: its name on the command line and in the report, and what it does.
+type Part = (&'static str, fn(&mut Counts) -> Outcome);
+
+const PARTS: &[Part] = &[
+    ("setup", |_| setup::run()),
+    ("fmt", |_| fmt()),
+    ("tidy", |_| tidy::run()),
+    ("clippy", |_| clippy()),
+    ("features", |_| features::check()),
+    // Without `--benches`: those are compiled to run by `cargo xtask bench` only.
+    ("tests", |counts| tests(&["--lib", "--bins", "--tests", "--examples", "--no-fail-fast"], counts)),
+    ("doc-tests", |counts| tests(&["--doc", "--no-fail-fast"], counts)),
+    ("docs", |_| docs()),
+    ("fuzz", |_| fuzz::fuzz(&fuzz::targets()?, FUZZ_SECONDS)),
+];
+
+/// Each target, in every test run; `cargo xtask fuzz` takes longer.
+const FUZZ_SECONDS: u64 = 10;
+
+/// `test [part…]`: all parts, or those named.
+pub fn command(args: &[String]) -> Outcome {
+    let chosen = choose(args)?;
+    let (mut parts, mut counts) = (Parts::default(), Counts::default());
+    for (name, work) in chosen {
+        parts.run(name, || work(&mut counts));
+    }
+    print!("{}", parts.report());
+    let outcome = parts.outcome();
+    if let Err(failed) = &outcome {
+        println!("{failed}");
+    }
+    // Last, so that whoever reads the output finds the counts there; `main` adds nothing to standard output.
+    println!("{counts}");
+    outcome
+}
+
+fn choose(names: &[String]) -> Outcome<Vec<Part>> {
+    if names.is_empty() {
+        return Ok(PARTS.to_vec());
+    }
+    let find = |name: &String| PARTS.iter().find(|(known, _)| known == name).copied();
+    let there: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
+    names
+        .iter()
+        .map(|name| {
+            find(name).ok_or_else(|| format!("no part is called `{name}`; there are: {}", there.join(", ")))
+        })
+        .collect()
+}
+
+fn fmt() -> Outcome {
+    run(cargo().args(["fmt", "--all", "--check"]))?;
+    if fuzz::targets()?.is_empty() {
+        return Ok(());
+    }
+    run(cargo().args(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))
+}
+
+fn clippy() -> Outcome {
+    run(cargo().args(["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+fn tests(what: &[&str], counts: &mut Counts) -> Outcome {
+    let mut command = cargo();
+    command.args(["test", "--locked", "--workspace"]).args(what);
+    // Programs under test are told where the workspace is rather than guessing from their own folder.
+    command.env("WATTSPAN_WORKSPACE", root());
+    run_reading(&mut command, |line| counts.read(line))
+}
+
+fn docs() -> Outcome {
+    run(cargo().env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--locked", "--workspace", "--no-deps"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_chosen_by_name_and_all_without_one() {
+        assert_eq!(choose(&[]).unwrap().len(), PARTS.len());
+        let two = choose(&["docs".to_owned(), "fmt".to_owned()]).unwrap();
+        assert_eq!(two.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["docs", "fmt"]);
+        assert!(choose(&["tets".to_owned()]).is_err_and(|e| e.contains("doc-tests")));
+    }
+}
