@@ -44,7 +44,10 @@ fn run_in(root: &Path, check: bool) -> Result<(), String> {
     if stale.is_empty() {
         Ok(())
     } else {
-        Err(format!("generated files differ from their input, run `cargo xtask codegen`: {}", stale.join(", ")))
+        Err(format!(
+            "generated files differ from their input, run `cargo xtask codegen`: {}",
+            stale.join(", ")
+        ))
     }
 }
 
@@ -63,7 +66,9 @@ fn outputs(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
 }
 
 fn rustfmt(root: &Path, text: &str) -> Result<String, String> {
-    let failed = |error: std::io::Error| format!("cannot run rustfmt, install it with `rustup component add rustfmt`: {error}");
+    let failed = |error: std::io::Error| {
+        format!("cannot run rustfmt, install it with `rustup component add rustfmt`: {error}")
+    };
     let mut child = Command::new("rustfmt")
         .arg("--edition=2024")
         .arg("--config-path")
@@ -79,7 +84,10 @@ fn rustfmt(root: &Path, text: &str) -> Result<String, String> {
     drop(stdin);
     let output = child.wait_with_output().map_err(failed)?;
     if !output.status.success() {
-        return Err(format!("rustfmt refused the generated code: {}", String::from_utf8_lossy(&output.stderr)));
+        return Err(format!(
+            "rustfmt refused the generated code: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ));
     }
     String::from_utf8(output.stdout).map_err(|error| format!("rustfmt wrote no UTF-8: {error}"))
 }

@@ -1,5 +1,5 @@
 //! The names that wattspan puts on the wire: OpenTelemetry's GenAI and hardware conventions, and our own, as constants,
-//! and tables.
+//! tables and a conformance checker.
 //!
 //! Use this crate to name attributes and instruments in either GenAI profile, to read telemetry whose names are older,
 //! or to check telemetry against the conventions. To record spans and metrics of model calls use `wattspan-genai`; for
@@ -24,11 +24,12 @@
 //! # Limits
 //! - Two GenAI versions are known: core 1.41.1 and 0.1. Names of the latter that no text shows are never given out.
 //! - The conventions' descriptions are not carried; `docs/conventions.md` of the repository tells what is emitted.
-
+//! - The checker sees neutral structs ([`conformance`]); adapters for a telemetry library live beside that library.
 //!
 //! # Features
 //! None. There are no dependencies, nothing runs at start-up, and look-ups do not allocate.
 
+pub mod conformance;
 mod generated;
 mod model;
 mod names;

@@ -43,7 +43,8 @@ In code, `Key` names an attribute and `Measure` a measured thing by meaning; `Pr
 fn own_names(out: &mut String, input: &Input) {
     out.push_str("## Names of our own\n\nThe same in both profiles. An attribute that has no value is left off; it is never zero or empty.\n\n");
     for (title, metric) in [("On spans", false), ("On metrics only", true)] {
-        let _ = writeln!(out, "### {title}\n\n| attribute | type | unit | meaning |\n| --- | --- | --- | --- |");
+        let _ =
+            writeln!(out, "### {title}\n\n| attribute | type | unit | meaning |\n| --- | --- | --- | --- |");
         for attribute in &input.own.attributes {
             if (attribute.on == "metrics") == metric {
                 let Attribute { name, kind, unit, brief, requires, .. } = attribute;
@@ -51,7 +52,12 @@ fn own_names(out: &mut String, input: &Input) {
                     [] => String::new(),
                     names => format!(" Stands with {}.", code_list(names)),
                 };
-                let _ = writeln!(out, "| `{name}` | {kind} | {} | {brief}{}{with} |", dash(unit), members(attribute));
+                let _ = writeln!(
+                    out,
+                    "| `{name}` | {kind} | {} | {brief}{}{with} |",
+                    dash(unit),
+                    members(attribute)
+                );
             }
         }
         out.push('\n');
@@ -59,16 +65,30 @@ fn own_names(out: &mut String, input: &Input) {
     out.push_str("### Metrics\n\n| metric | instrument | unit | number | attributes | meaning |\n| --- | --- | --- | --- | --- | --- |\n");
     for metric in &input.own.metrics {
         let Metric { name, instrument, unit, value_type, brief, .. } = metric;
-        let attributes = metric.attributes.iter().map(|r| format!("`{}` ({})", r.name, level(&r.level))).collect::<Vec<_>>();
+        let attributes = metric
+            .attributes
+            .iter()
+            .map(|r| format!("`{}` ({})", r.name, level(&r.level)))
+            .collect::<Vec<_>>();
         let buckets = match metric.buckets.as_slice() {
             [] => String::new(),
             bounds => format!(" Boundaries: {}.", numbers(bounds)),
         };
-        let _ = writeln!(out, "| `{name}` | {instrument} | {unit} | {value_type} | {} | {brief}{buckets} |", attributes.join(", "));
+        let _ = writeln!(
+            out,
+            "| `{name}` | {instrument} | {unit} | {value_type} | {} | {brief}{buckets} |",
+            attributes.join(", ")
+        );
     }
     out.push_str("\n### Operations\n\n`gen_ai.operation.name` is an open list; these values are ours:\n\n");
     for span in &input.own.spans {
-        let _ = writeln!(out, "- {}: span `{}`, kind {}", code_list(&span.operations), span.template, span.kinds.join(" or "));
+        let _ = writeln!(
+            out,
+            "- {}: span `{}`, kind {}",
+            code_list(&span.operations),
+            span.template,
+            span.kinds.join(" or ")
+        );
     }
     out.push('\n');
 }
@@ -91,7 +111,8 @@ fn routes(routes: &[Route]) -> String {
     let mut cells = Vec::new();
     for route in routes {
         let metrics = route.metrics.iter().map(|(name, fixed)| {
-            let fixed = fixed.iter().map(|(key, value)| format!(" with `{key}` = `{value}`")).collect::<String>();
+            let fixed =
+                fixed.iter().map(|(key, value)| format!(" with `{key}` = `{value}`")).collect::<String>();
             format!("`{name}`{fixed}")
         });
         let metrics = metrics.collect::<Vec<_>>().join(" and ");
@@ -114,8 +135,18 @@ fn profile_tables(out: &mut String, input: &Input, profile: Profile, table: &Tab
         "### Spans\n\nVariants for single providers only add that provider's attributes and are left out here. A part that is missing is left out of the name.\nMarked *content*: recorded only by explicit choice. Marked *at start*: set when the span is created, so that samplers see it.\n\n",
     );
     for span in table.spans.iter().filter(|span| span.refines.is_none() && span.evidence != "inferred") {
-        let operations = if span.operations.is_empty() { String::new() } else { format!("; operations {}", code_list(&span.operations)) };
-        let _ = writeln!(out, "#### `{}`\n\nKind {}; name `{}`{operations}.\n", span.id, span.kinds.join(" or "), span.template);
+        let operations = if span.operations.is_empty() {
+            String::new()
+        } else {
+            format!("; operations {}", code_list(&span.operations))
+        };
+        let _ = writeln!(
+            out,
+            "#### `{}`\n\nKind {}; name `{}`{operations}.\n",
+            span.id,
+            span.kinds.join(" or "),
+            span.template
+        );
         references(out, input, profile, &span.attributes);
     }
     out.push_str("### Events\n\n| event | severity | requirement |\n| --- | --- | --- |\n");
@@ -130,9 +161,14 @@ fn metrics(out: &mut String, metrics: &[Metric]) {
     out.push_str("| metric | instrument | unit | number | required attributes | boundaries |\n| --- | --- | --- | --- | --- | --- |\n");
     for metric in metrics.iter().filter(|metric| metric.evidence != "inferred") {
         let Metric { name, instrument, unit, value_type, .. } = metric;
-        let required: Vec<String> = metric.attributes.iter().filter(|r| r.level == "required").map(|r| r.name.clone()).collect();
+        let required: Vec<String> =
+            metric.attributes.iter().filter(|r| r.level == "required").map(|r| r.name.clone()).collect();
         let required = if required.is_empty() { "–".to_owned() } else { code_list(&required) };
-        let _ = writeln!(out, "| `{name}` | {instrument} | {unit} | {value_type} | {required} | {} |", dash(&numbers(&metric.buckets)));
+        let _ = writeln!(
+            out,
+            "| `{name}` | {instrument} | {unit} | {value_type} | {required} | {} |",
+            dash(&numbers(&metric.buckets))
+        );
     }
     out.push('\n');
 }
@@ -141,7 +177,8 @@ fn references(out: &mut String, input: &Input, profile: Profile, references: &[R
     out.push_str("| attribute | type | requirement | marks |\n| --- | --- | --- | --- |\n");
     for reference in references {
         let tables = input.tables(profile);
-        let attribute = tables.iter().find_map(|(_, table)| table.attributes.iter().find(|a| a.name == reference.name));
+        let attribute =
+            tables.iter().find_map(|(_, table)| table.attributes.iter().find(|a| a.name == reference.name));
         let kind = attribute.map_or("–", |attribute| attribute.kind.as_str());
         let mut marks = Vec::new();
         if reference.sampled {
@@ -150,7 +187,13 @@ fn references(out: &mut String, input: &Input, profile: Profile, references: &[R
         if attribute.is_some_and(|attribute| attribute.content) {
             marks.push("content");
         }
-        let _ = writeln!(out, "| `{}` | {kind} | {} | {} |", reference.name, level(&reference.level), marks.join(", "));
+        let _ = writeln!(
+            out,
+            "| `{}` | {kind} | {} | {} |",
+            reference.name,
+            level(&reference.level),
+            marks.join(", ")
+        );
     }
     out.push('\n');
 }
@@ -183,7 +226,11 @@ fn members(attribute: &Attribute) -> String {
         return String::new();
     }
     let members = attribute.members.iter().map(|member| format!("`{}` ({})", member.value, member.brief));
-    format!(" {}: {}.", if attribute.closed { "One of" } else { "Known values" }, members.collect::<Vec<_>>().join(", "))
+    format!(
+        " {}: {}.",
+        if attribute.closed { "One of" } else { "Known values" },
+        members.collect::<Vec<_>>().join(", ")
+    )
 }
 
 fn level(level: &str) -> String {

@@ -152,7 +152,8 @@ type Result<T> = std::result::Result<T, String>;
 impl Input {
     pub(super) fn read(semconv: &Path, own: &Path) -> Result<Self> {
         let read = |path: &Path| -> Result<Value> {
-            let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            let text = fs::read_to_string(path)
+                .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
             serde_json::from_str(&text).map_err(|error| format!("{} is not JSON: {error}", path.display()))
         };
         Self::parse(&read(semconv)?, &read(own)?)
@@ -174,11 +175,22 @@ impl Input {
             own: table(own, &content)?,
             renames: list(&semconv["renames"], rename)?,
             smoltrace: list(&peers["smoltrace"], smoltrace)?,
-            flat_columns: list(&peers["smoltrace_flat_columns"], |v| Ok((text(v, "name")?, text(v, "type")?)))?,
+            flat_columns: list(&peers["smoltrace_flat_columns"], |v| {
+                Ok((text(v, "name")?, text(v, "type")?))
+            })?,
             aliases: pairs(&own["provider_aliases"]),
             measures: list(&own["measures"], measure)?,
             environment: list(&semconv["environment"], |v| {
-                Ok((text(v, "name")?, v["values"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(|v| text(v, "value")).collect::<Result<_>>()?))
+                Ok((
+                    text(v, "name")?,
+                    v["values"]
+                        .as_array()
+                        .map(Vec::as_slice)
+                        .unwrap_or_default()
+                        .iter()
+                        .map(|v| text(v, "value"))
+                        .collect::<Result<_>>()?,
+                ))
             })?,
             operations,
             core,
@@ -234,7 +246,8 @@ fn table(value: &Value, content: &[String]) -> Result<Table> {
 
 /// A provider's variant may have every kind that the span it narrows may have.
 fn inherit_kinds(spans: &mut [Span]) {
-    let kinds: BTreeMap<String, Vec<String>> = spans.iter().map(|s| (s.id.clone(), s.kinds.clone())).collect();
+    let kinds: BTreeMap<String, Vec<String>> =
+        spans.iter().map(|s| (s.id.clone(), s.kinds.clone())).collect();
     for span in spans {
         if let Some(base) = span.refines.as_ref().and_then(|id| kinds.get(id)) {
             for kind in base {
@@ -364,7 +377,8 @@ fn scope(phrase: &str) -> Result<Scope> {
     let words = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let inference = || words(&["chat", "generate_content", "text_completion"]);
     if let Some(rest) = phrase.strip_prefix("gen_ai.token.type = ") {
-        let (token_type, on) = rest.split_once(", ").ok_or_else(|| format!("scope `{phrase}` is not understood"))?;
+        let (token_type, on) =
+            rest.split_once(", ").ok_or_else(|| format!("scope `{phrase}` is not understood"))?;
         let operations = match on.split(' ').next() {
             Some("inference") => inference(),
             Some("embeddings") => words(&["embeddings"]),

@@ -61,7 +61,9 @@ fn attribute_keys(input: &Input) -> Result<Vec<AttributeKey>, String> {
                 keys.get_mut(to).ok_or_else(|| missing(to))?.core = Some(rename.from.clone());
             }
             // Two things under one newer name: both keys stay.
-            "merged" => keys.get_mut(&rename.from).ok_or_else(|| missing(&rename.from))?.genai = Some(to.clone()),
+            "merged" => {
+                keys.get_mut(&rename.from).ok_or_else(|| missing(&rename.from))?.genai = Some(to.clone())
+            }
             // One name became two: either key finds the name that is right for the operation.
             "split" => {
                 keys.get_mut(to).ok_or_else(|| missing(to))?.core = Some(rename.from.clone());
@@ -102,7 +104,10 @@ fn measure_keys(input: &Input) -> Result<Vec<MeasureKey>, String> {
                     table.metrics.iter().any(|metric| metric.name == *name && metric.evidence != "inferred")
                 });
                 if !known {
-                    return Err(format!("measure {} names `{name}`, which its profile does not emit", key.variant));
+                    return Err(format!(
+                        "measure {} names `{name}`, which its profile does not emit",
+                        key.variant
+                    ));
                 }
             }
             let operations = routes.iter().flat_map(|route| route.operations.iter().flatten());

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::input::{Attribute, Event, Input, Metric, Profile, Reference, Rename, Route, Span, Standing, Table};
+use super::input::{
+    Attribute, Event, Input, Metric, Profile, Reference, Rename, Route, Span, Standing, Table,
+};
 use super::keys::{Keys, pascal, screaming};
 
 /// File names under `src/generated` with their text.
@@ -27,7 +29,9 @@ pub(super) fn files(input: &Input, keys: &Keys) -> Result<Vec<(&'static str, Str
 }
 
 fn head(what: &str) -> String {
-    format!("// Written by `cargo xtask codegen` from `registry/*.json`: change those and run it again.\n// Length: generated.\n//! {what}\n\n")
+    format!(
+        "// Written by `cargo xtask codegen` from `registry/*.json`: change those and run it again.\n// Length: generated.\n//! {what}\n\n"
+    )
 }
 
 fn module() -> String {
@@ -83,20 +87,28 @@ fn attribute_names(input: &Input) -> String {
             }
         }
     }
-    let _ = writeln!(out, "\n/// Names that older telemetry carries. For readers; nothing of ours writes them.\npub mod old {{\n{old}}}");
+    let _ = writeln!(
+        out,
+        "\n/// Names that older telemetry carries. For readers; nothing of ours writes them.\npub mod old {{\n{old}}}"
+    );
     out
 }
 
 fn metric_names(input: &Input) -> String {
     let mut out = head("Metric names, those of both profiles, hardware and our own together.");
     let tables = [&input.core, &input.genai, &input.hw, &input.own];
-    let mut all: Vec<&Metric> = tables.iter().flat_map(|table| &table.metrics).filter(|m| m.evidence != "inferred").collect();
+    let mut all: Vec<&Metric> =
+        tables.iter().flat_map(|table| &table.metrics).filter(|m| m.evidence != "inferred").collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all.dedup_by(|a, b| a.name == b.name);
     for metric in all {
         let Metric { name, instrument, unit, .. } = metric;
         let place = places(input, |table| table.metrics.iter().any(|m| m.name == *name));
-        let _ = writeln!(out, "/// `{name}`: {instrument}, unit `{unit}`, {place}.\npub const {}: &str = {name:?};", screaming(name));
+        let _ = writeln!(
+            out,
+            "/// `{name}`: {instrument}, unit `{unit}`, {place}.\npub const {}: &str = {name:?};",
+            screaming(name)
+        );
     }
     out
 }
@@ -123,7 +135,12 @@ fn values(input: &Input) -> String {
         if members.is_empty() {
             continue;
         }
-        let _ = writeln!(out, "/// Values of `{name}`{}.\npub mod {} {{", if attribute.closed { "; no others" } else { "; others are allowed" }, screaming(name).to_lowercase());
+        let _ = writeln!(
+            out,
+            "/// Values of `{name}`{}.\npub mod {} {{",
+            if attribute.closed { "; no others" } else { "; others are allowed" },
+            screaming(name).to_lowercase()
+        );
         for value in members {
             let _ = writeln!(out, "/// `{value}`.\npub const {}: &str = {value:?};", screaming(value));
         }
@@ -151,7 +168,11 @@ fn environment(input: &Input) -> String {
     for (name, values) in &input.environment {
         let _ = writeln!(out, "/// `{name}`.\npub const {name}: &str = {name:?};");
         for value in values {
-            let _ = writeln!(out, "/// `{value}`, a value of `{name}`.\npub const {}: &str = {value:?};", screaming(value));
+            let _ = writeln!(
+                out,
+                "/// `{value}`, a value of `{name}`.\npub const {}: &str = {value:?};",
+                screaming(value)
+            );
         }
     }
     out
@@ -192,7 +213,11 @@ fn table(table: &Table, title: &str) -> Result<String, String> {
         let _ = writeln!(out, "{},", event_def(event)?);
     }
     let names = texts(&table.deprecated_events);
-    let _ = writeln!(out, "];\n\nstatic DEPRECATED_EVENTS: [&str; {}] = [{names}];", table.deprecated_events.len());
+    let _ = writeln!(
+        out,
+        "];\n\nstatic DEPRECATED_EVENTS: [&str; {}] = [{names}];",
+        table.deprecated_events.len()
+    );
     Ok(out)
 }
 
@@ -208,7 +233,8 @@ fn attribute_def(attribute: &Attribute) -> Result<String, String> {
         "template[string]" => "Template",
         other => return Err(format!("{name}: type `{other}` has no Rust counterpart")),
     };
-    let mut out = format!("AttributeDef::new({name:?}, AttributeType::{kind}, {})", evidence(&attribute.evidence));
+    let mut out =
+        format!("AttributeDef::new({name:?}, AttributeType::{kind}, {})", evidence(&attribute.evidence));
     if !attribute.members.is_empty() {
         let members: Vec<String> = attribute.members.iter().map(|m| m.value.clone()).collect();
         let _ = write!(out, ".values(&[{}])", texts(&members));
@@ -293,7 +319,8 @@ fn references(references: &[Reference]) -> Result<String, String> {
     let mut out = String::new();
     for reference in references {
         let sampled = if reference.sampled { ".sampled()" } else { "" };
-        let _ = write!(out, "AttributeRef::new({:?}, {}){sampled}, ", reference.name, level(&reference.level)?);
+        let _ =
+            write!(out, "AttributeRef::new({:?}, {}){sampled}, ", reference.name, level(&reference.level)?);
     }
     Ok(out)
 }
@@ -346,7 +373,10 @@ fn attribute_keys(input: &Input, keys: &Keys) -> Result<String, String> {
             (None, Some(genai)) => format!("`{genai}`, in `genai` only"),
             (None, None) => return Err(format!("the key {} has no name", key.variant)),
         };
-        let scoped = key.genai_scoped.iter().map(|(operation, name)| format!("; `{name}` for `{operation}` in `genai`"));
+        let scoped = key
+            .genai_scoped
+            .iter()
+            .map(|(operation, name)| format!("; `{name}` for `{operation}` in `genai`"));
         let _ = writeln!(out, "/// {doc}{}.\n{},", scoped.collect::<String>(), key.variant);
     }
     out.push_str("}\n\nimpl Key {\n/// Every key.\npub const ALL: &'static [Self] = &[");
@@ -355,7 +385,11 @@ fn attribute_keys(input: &Input, keys: &Keys) -> Result<String, String> {
     }
     out.push_str("];\n}\n\n");
     for (profile, constant) in [(Profile::Core, "CORE"), (Profile::GenAi, "GENAI")] {
-        let _ = writeln!(out, "/// By the key's number.\npub(crate) static {constant}: [Option<&AttributeDef>; {}] = [", keys.attributes.len());
+        let _ = writeln!(
+            out,
+            "/// By the key's number.\npub(crate) static {constant}: [Option<&AttributeDef>; {}] = [",
+            keys.attributes.len()
+        );
         for key in &keys.attributes {
             match if profile == Profile::Core { &key.core } else { &key.genai } {
                 Some(name) => {
@@ -370,7 +404,8 @@ fn attribute_keys(input: &Input, keys: &Keys) -> Result<String, String> {
     for key in &keys.attributes {
         for (operation, name) in &key.genai_scoped {
             let path = attribute_path(input, Profile::GenAi, name)?;
-            let _ = writeln!(out, "(Operation::{}, Key::{}) => Some(&{path}),", pascal(operation), key.variant);
+            let _ =
+                writeln!(out, "(Operation::{}, Key::{}) => Some(&{path}),", pascal(operation), key.variant);
         }
     }
     out.push_str("_ => None,\n}\n}\n");
@@ -427,12 +462,22 @@ fn measures(input: &Input, keys: &Keys) -> Result<String, String> {
             let mut by_operation = String::new();
             let mut any = None;
             for (at, route) in routes.iter().enumerate() {
-                let constant = format!("{}_{}_{at}", function.split('_').next().unwrap_or_default().to_uppercase(), screaming(&key.variant));
-                let _ = writeln!(statics, "static {constant}: [InstrumentUse; {}] = [{}];", route.metrics.len(), uses(input, profile, route)?);
+                let constant = format!(
+                    "{}_{}_{at}",
+                    function.split('_').next().unwrap_or_default().to_uppercase(),
+                    screaming(&key.variant)
+                );
+                let _ = writeln!(
+                    statics,
+                    "static {constant}: [InstrumentUse; {}] = [{}];",
+                    route.metrics.len(),
+                    uses(input, profile, route)?
+                );
                 match &route.operations {
                     None => any = Some(constant),
                     Some(operations) => {
-                        let operations: Vec<String> = operations.iter().map(|o| format!("Operation::{}", pascal(o))).collect();
+                        let operations: Vec<String> =
+                            operations.iter().map(|o| format!("Operation::{}", pascal(o))).collect();
                         let _ = writeln!(by_operation, "{} => &{constant},", operations.join(" | "));
                     }
                 }
@@ -460,7 +505,11 @@ fn measures(input: &Input, keys: &Keys) -> Result<String, String> {
 fn uses(input: &Input, profile: Profile, route: &Route) -> Result<String, String> {
     let mut out = String::new();
     for (name, fixed) in &route.metrics {
-        let _ = write!(out, "InstrumentUse {{ metric: &{}, fixed: &{fixed:?} }}, ", metric_path(input, profile, name)?);
+        let _ = write!(
+            out,
+            "InstrumentUse {{ metric: &{}, fixed: &{fixed:?} }}, ",
+            metric_path(input, profile, name)?
+        );
     }
     Ok(out)
 }
@@ -468,15 +517,20 @@ fn uses(input: &Input, profile: Profile, route: &Route) -> Result<String, String
 fn operations(input: &Input) -> String {
     let mut out = head("Operations, the values of `gen_ai.operation.name`.");
     out.push_str("/// What a GenAI call does: the value of `gen_ai.operation.name`.\n///\n/// The list is open. A custom value is low in cardinality, so it is a constant of the program.\n");
-    out.push_str("#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]\n#[non_exhaustive]\npub enum Operation {\n");
+    out.push_str(
+        "#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]\n#[non_exhaustive]\npub enum Operation {\n",
+    );
     for operation in &input.operations {
-        let _ = writeln!(out, "/// `{}`, {}.\n{},", operation.name, operation.origin, pascal(&operation.name));
+        let _ =
+            writeln!(out, "/// `{}`, {}.\n{},", operation.name, operation.origin, pascal(&operation.name));
     }
     out.push_str("/// Any other.\nCustom(&'static str),\n}\n\nimpl Operation {\n/// Every operation that has a variant.\npub const ALL: &'static [Self] = &[");
     for operation in &input.operations {
         let _ = write!(out, "Self::{}, ", pascal(&operation.name));
     }
-    out.push_str("];\n\n/// The attribute's value.\npub const fn as_str(self) -> &'static str {\nmatch self {\n");
+    out.push_str(
+        "];\n\n/// The attribute's value.\npub const fn as_str(self) -> &'static str {\nmatch self {\n",
+    );
     for operation in &input.operations {
         let _ = writeln!(out, "Self::{} => {:?},", pascal(&operation.name), operation.name);
     }
@@ -506,7 +560,11 @@ fn renames(input: &Input) -> Result<String, String> {
             evidence(seen),
         );
     }
-    let _ = writeln!(out, "];\n\n/// Sorted by the old value.\npub(crate) static PROVIDER_ALIASES: [(&str, &str); {}] = [", input.aliases.len());
+    let _ = writeln!(
+        out,
+        "];\n\n/// Sorted by the old value.\npub(crate) static PROVIDER_ALIASES: [(&str, &str); {}] = [",
+        input.aliases.len()
+    );
     for alias in &input.aliases {
         let _ = writeln!(out, "{alias:?},");
     }
@@ -532,9 +590,18 @@ fn smoltrace(input: &Input) -> Result<String, String> {
             Some((name, factor)) => format!("Some(({name:?}, {}))", float(*factor)),
             None => "None".to_owned(),
         };
-        let _ = writeln!(out, "SmoltraceMetric {{ metric: {}, flat_column: {:?}, hw: {hw} }},", metric_def(&entry.metric)?, entry.column);
+        let _ = writeln!(
+            out,
+            "SmoltraceMetric {{ metric: {}, flat_column: {:?}, hw: {hw} }},",
+            metric_def(&entry.metric)?,
+            entry.column
+        );
     }
-    let _ = writeln!(out, "];\n\npub(crate) static FLAT_COLUMNS: [(&str, &str); {}] = [", input.flat_columns.len());
+    let _ = writeln!(
+        out,
+        "];\n\npub(crate) static FLAT_COLUMNS: [(&str, &str); {}] = [",
+        input.flat_columns.len()
+    );
     for column in &input.flat_columns {
         let _ = writeln!(out, "{column:?},");
     }

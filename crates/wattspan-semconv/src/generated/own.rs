@@ -40,7 +40,7 @@ pub(crate) static ATTRIBUTES: [AttributeDef; 25] = [
     AttributeDef::new("wattspan.energy.dram", AttributeType::Double, Evidence::Release).unit("J"),
     AttributeDef::new("wattspan.energy.estimated", AttributeType::Double, Evidence::Release).unit("J"),
     AttributeDef::new("wattspan.energy.flags", AttributeType::StringArray, Evidence::Release)
-        .values(&["below_resolution", "aliasing_possible", "cross_check_failed"])
+        .values(&["below_resolution", "aliasing_possible", "cross_check_failed", "settled_early"])
         .closed(),
     AttributeDef::new("wattspan.energy.gpu", AttributeType::Double, Evidence::Release).unit("J"),
     AttributeDef::new("wattspan.energy.idle", AttributeType::Double, Evidence::Release).unit("J"),
@@ -57,10 +57,23 @@ pub(crate) static ATTRIBUTES: [AttributeDef; 25] = [
         .closed(),
     AttributeDef::new("wattspan.energy.total", AttributeType::Double, Evidence::Release)
         .unit("J")
-        .requires(&["wattspan.energy.method", "wattspan.energy.coverage", "wattspan.energy.uncertainty"]),
+        .requires(&["wattspan.energy.method", "wattspan.energy.coverage"]),
     AttributeDef::new("wattspan.energy.uncertainty", AttributeType::Double, Evidence::Release).unit("J"),
-    AttributeDef::new("wattspan.gap.reason", AttributeType::String, Evidence::Release),
-    AttributeDef::new("wattspan.settle.reason", AttributeType::String, Evidence::Release),
+    AttributeDef::new("wattspan.gap.reason", AttributeType::String, Evidence::Release)
+        .values(&[
+            "counter_reset",
+            "counter_frozen",
+            "wrap_ambiguous",
+            "implausible",
+            "suspended",
+            "missing",
+            "clock_jump",
+            "device_lost",
+        ])
+        .closed(),
+    AttributeDef::new("wattspan.settle.reason", AttributeType::String, Evidence::Release)
+        .values(&["covered", "timed_out", "shutdown", "no_sensor", "remote", "not_observed", "overload"])
+        .closed(),
 ];
 
 pub(crate) static METRICS: [MetricDef; 6] = [

@@ -329,6 +329,8 @@ pub mod wattspan_energy_flags {
     pub const ALIASING_POSSIBLE: &str = "aliasing_possible";
     /// `cross_check_failed`.
     pub const CROSS_CHECK_FAILED: &str = "cross_check_failed";
+    /// `settled_early`.
+    pub const SETTLED_EARLY: &str = "settled_early";
 }
 /// Values of `wattspan.energy.method`; no others.
 pub mod wattspan_energy_method {
@@ -358,4 +360,40 @@ pub mod wattspan_energy_state {
     pub const OTHER: &str = "other";
     /// `unattributed`.
     pub const UNATTRIBUTED: &str = "unattributed";
+}
+/// Values of `wattspan.gap.reason`; no others.
+pub mod wattspan_gap_reason {
+    /// `counter_reset`.
+    pub const COUNTER_RESET: &str = "counter_reset";
+    /// `counter_frozen`.
+    pub const COUNTER_FROZEN: &str = "counter_frozen";
+    /// `wrap_ambiguous`.
+    pub const WRAP_AMBIGUOUS: &str = "wrap_ambiguous";
+    /// `implausible`.
+    pub const IMPLAUSIBLE: &str = "implausible";
+    /// `suspended`.
+    pub const SUSPENDED: &str = "suspended";
+    /// `missing`.
+    pub const MISSING: &str = "missing";
+    /// `clock_jump`.
+    pub const CLOCK_JUMP: &str = "clock_jump";
+    /// `device_lost`.
+    pub const DEVICE_LOST: &str = "device_lost";
+}
+/// Values of `wattspan.settle.reason`; no others.
+pub mod wattspan_settle_reason {
+    /// `covered`.
+    pub const COVERED: &str = "covered";
+    /// `timed_out`.
+    pub const TIMED_OUT: &str = "timed_out";
+    /// `shutdown`.
+    pub const SHUTDOWN: &str = "shutdown";
+    /// `no_sensor`.
+    pub const NO_SENSOR: &str = "no_sensor";
+    /// `remote`.
+    pub const REMOTE: &str = "remote";
+    /// `not_observed`.
+    pub const NOT_OBSERVED: &str = "not_observed";
+    /// `overload`.
+    pub const OVERLOAD: &str = "overload";
 }
