@@ -26,7 +26,7 @@ mod tools_env;
 
 use std::process::ExitCode;
 
-/// The outcome of a command: the error is the text that the user reads.
+/// The outcome of a command: the error is the text that the user reads; it is empty when the command has said it all.
 type Outcome<T = ()> = Result<T, String>;
 
 /// One command: its name, its line in the help, and what runs it with the arguments that follow the name.
@@ -100,7 +100,9 @@ fn main() -> ExitCode {
     match (command.run)(rest) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("xtask {name}: {message}");
+            if !message.is_empty() {
+                eprintln!("xtask {name}: {message}");
+            }
             ExitCode::FAILURE
         }
     }
