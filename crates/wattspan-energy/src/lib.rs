@@ -33,8 +33,29 @@
 //! assert_eq!(totals.total(), Joules::from_millijoules(310_000));
 //! ```
 
+mod boundary;
+mod electricity;
+mod emissions;
+mod estimate;
+mod integrate;
 mod ledger;
 mod meter;
+mod price_book;
+mod price_book_litellm;
+mod price_book_own;
+mod sci;
 
+pub use boundary::{Boundary, InvalidOverhead, Overhead, Scoped};
+pub use electricity::{HardwareRate, InvalidTime, LocalTime, Tariff, UtcOffset, electricity_cost};
+pub use emissions::{emissions, spread};
+pub use estimate::{
+    InvalidCurve, MemoryPower, MemorySize, PowerCurve, cpu_estimate, total_estimate, utilization_estimate,
+};
+pub use integrate::{
+    Integral, PowerMean, PowerPoint, Uncovered, back_dated, clip_means, clip_points, interval_means,
+    refreshes, trapezoid,
+};
 pub use ledger::{Closed, Ledger, Ownership, Settled};
 pub use meter::{Measured, Meter};
+pub use price_book::{PriceBook, PriceBookError, PriceBookProblem, PriceBookRead, token_cost};
+pub use sci::{Embodied, InvalidSci, sci};
