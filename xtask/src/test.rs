@@ -3,7 +3,7 @@
 
 use crate::counts::Counts;
 use crate::parts::Parts;
-use crate::process::{cargo, root, run, run_reading};
+use crate::process::{cargo, run, run_reading};
 use crate::{Outcome, features, fuzz, setup, tidy};
 
 /// One part: its name on the command line and in the report, and what it does.
@@ -71,8 +71,6 @@ fn clippy() -> Outcome {
 fn tests(what: &[&str], counts: &mut Counts) -> Outcome {
     let mut command = cargo();
     command.args(["test", "--locked", "--workspace"]).args(what);
-    // Programs under test are told where the workspace is rather than guessing from their own folder.
-    command.env("WATTSPAN_WORKSPACE", root());
     run_reading(&mut command, |line| counts.read(line))
 }
 

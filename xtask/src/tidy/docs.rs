@@ -1,7 +1,8 @@
 //! `docs/` names nothing that is not there, every crate stands in `docs/architecture.md`, and the table in
 //! `docs/features.md` lists exactly the features of the facade.
 //!
-//! Names are taken from inline code (`` `wattspan_core::Joules` ``); fenced code is compiled elsewhere.
+//! Names are taken from inline code (`` `wattspan_core::Joules` ``); fenced Rust is compiled elsewhere. Features are taken
+//! from `--features a,b` and from `features = ["a"]` of our crates, fenced or not.
 
 use super::{Findings, files, read, shown};
 use crate::Outcome;
@@ -15,7 +16,9 @@ pub fn check(metadata: &Metadata) -> Outcome<Findings> {
     let known = Known::load(metadata)?;
     let mut findings = Vec::new();
     for path in files("docs", ".md")? {
-        findings.extend(known.check_names(&shown(&path), &read(&path)?));
+        let (name, text) = (shown(&path), read(&path)?);
+        findings.extend(known.check_names(&name, &text));
+        findings.extend(known.check_features(&name, &text));
     }
     let libraries: Vec<&str> = metadata
         .members()
@@ -40,6 +43,8 @@ pub fn check(metadata: &Metadata) -> Outcome<Findings> {
 struct Known {
     /// Packages and programs.
     names: BTreeSet<String>,
+    /// Of any of our crates.
+    features: BTreeSet<String>,
     /// By library name: its public items, and every word of its sources (methods, variants, modules).
     libraries: BTreeMap<String, Library>,
 }
@@ -55,6 +60,7 @@ impl Known {
         let mut known = Self::default();
         for package in metadata.members() {
             known.names.insert(package.name.clone());
+            known.features.extend(package.features.iter().cloned());
             known.names.extend(package.targets.iter().filter(|t| t.is("bin")).map(|t| t.name.clone()));
             let Some(target) = package.library() else { continue };
             let folder = target.source.parent().unwrap_or(&target.source);
@@ -74,6 +80,14 @@ impl Known {
             }
         }
         findings
+    }
+
+    fn check_features(&self, file: &str, text: &str) -> Findings {
+        let lines = text.lines().enumerate();
+        let named = lines
+            .flat_map(|(number, line)| features_on(line).into_iter().map(move |name| (number + 1, name)));
+        let unknown = named.filter(|(_, name)| !self.features.contains(*name));
+        unknown.map(|(line, name)| format!("{file}:{line}: no crate has a feature `{name}`")).collect()
     }
 
     /// What is wrong with a name; other inline code than our crates' and items' names is none of our business.
@@ -138,6 +152,22 @@ fn public_item(line: &str) -> Option<&str> {
         }
     }
     None
+}
+
+/// The features that a line of a shell command or a manifest turns on.
+fn features_on(line: &str) -> Vec<&str> {
+    let mut named = Vec::new();
+    for part in line.split("--features").skip(1) {
+        let value = part.trim_start_matches([' ', '=', '"', '\'']);
+        let end = value.find([' ', '`', '"', '\'']).unwrap_or(value.len());
+        named.extend(value[..end].split(','));
+    }
+    if line.trim_start().trim_start_matches('`').starts_with("wattspan") {
+        let lists = line.split("features = [").skip(1).filter_map(|rest| rest.split(']').next());
+        named.extend(lists.flat_map(|list| list.split(',')).map(|name| name.trim().trim_matches('"')));
+    }
+    // `crate/feature` names the feature of a dependency.
+    named.into_iter().filter_map(|name| name.rsplit('/').next()).filter(|name| !name.is_empty()).collect()
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -207,6 +237,7 @@ mod tests {
         facade.read("pub use wattspan_core as core;\n");
         Known {
             names: ["wattspan", "wattspan-core", "wattspan-cli"].map(str::to_owned).into(),
+            features: ["host", "otel"].map(str::to_owned).into(),
             libraries: [("wattspan_core".to_owned(), core), ("wattspan".to_owned(), facade)].into(),
         }
     }
@@ -250,6 +281,19 @@ mod tests {
             &[],
         );
         check("```rust\nuse `wattspan_gone::X`;\n```\n`wattspan`", &[]);
+    }
+
+    #[test]
+    fn features_in_commands_and_manifests_must_exist() {
+        let good = "```toml\nwattspan = { version = \"0.1\", features = [\"host\", \"otel\"] }\n```\n\
+            run `cargo run --features host,otel` or `cargo test --features=wattspan/otel`\n\
+            tokio = { features = [\"rt\"] }\n";
+        assert_eq!(known().check_features("docs/a.md", good), [""; 0]);
+        let bad = "wattspan = { features = [\"hots\"] }\n`cargo run --features otel,gone`\n";
+        assert_eq!(
+            known().check_features("docs/a.md", bad),
+            ["docs/a.md:1: no crate has a feature `hots`", "docs/a.md:2: no crate has a feature `gone`"]
+        );
     }
 
     #[test]
