@@ -1,6 +1,7 @@
 //! The test's side: a fake driver of one's own.
 
 mod gpu;
+mod script;
 
 use std::ffi::CString;
 use std::fmt::Display;
@@ -11,6 +12,7 @@ use crate::error::Error;
 use crate::library::{self, Copy, Loaded};
 
 pub use gpu::{ErrorWindow, GpuControl, MigDevice, ProcessKind, ProcessSpec};
+pub use script::ScriptFile;
 
 /// A fake driver that nobody shares: its own copy of the library, with its own GPUs, clock and counters.
 ///

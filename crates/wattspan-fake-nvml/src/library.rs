@@ -68,6 +68,21 @@ fn newest(folder: &Path) -> Option<PathBuf> {
         .max_by_key(built)
 }
 
+/// A new folder in the temporary directory.
+pub(crate) fn make_folder() -> Result<PathBuf, Error> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = env::temp_dir().join(format!("fake-nvml-{}-{number}", std::process::id()));
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            // Left by a process of the same number that died.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(Error::Io { operation: "create", path: folder, source }),
+        }
+    }
+}
+
 /// A copy of the library in a folder of its own, which goes away with this.
 ///
 /// The loader takes files with the same device and inode for the same library; so only a copy has its own state.
@@ -79,21 +94,11 @@ pub(crate) struct Copy {
 
 impl Copy {
     pub(crate) fn new(source: &Path, without: &[String]) -> Result<Self, Error> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let io = |operation, path: &Path| {
             let path = path.to_owned();
             move |source| Error::Io { operation, path, source }
         };
-        let folder = loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let folder = env::temp_dir().join(format!("fake-nvml-{}-{number}", std::process::id()));
-            match fs::create_dir(&folder) {
-                Ok(()) => break folder,
-                // Left by a process of the same number that died.
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(Error::Io { operation: "create", path: folder, source }),
-            }
-        };
+        let folder = make_folder()?;
         // From here on the folder goes away whatever fails.
         let copy = Self { path: folder.join("libnvidia-ml.so.1"), folder };
         if without.is_empty() {

@@ -15,6 +15,7 @@ pub(crate) const NOT_FOUND: Code = 6;
 pub(crate) const INSUFFICIENT_SIZE: Code = 7;
 pub(crate) const GPU_IS_LOST: Code = 15;
 pub(crate) const ARGUMENT_VERSION_MISMATCH: Code = 25;
+pub(crate) const UNKNOWN: Code = 999;
 
 /// `NVML_VALUE_NOT_AVAILABLE`, for the memory of a process.
 pub(crate) const VALUE_NOT_AVAILABLE: c_ulonglong = c_ulonglong::MAX;
@@ -167,4 +168,104 @@ pub(crate) struct TemperatureV1 {
 /// `NVML_STRUCT_VERSION`: size and version in one word.
 pub(crate) const fn struct_version<T>(version: c_uint) -> c_uint {
     size_of::<T>() as c_uint | version << 24
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use nvml_wrapper_sys::bindings as real;
+
+    use super::*;
+
+    /// Size, and offset of each field in turn.
+    macro_rules! same_layout {
+        ($ours:ty, $theirs:ty, $($field:ident = $their_field:ident),+ $(,)?) => {
+            assert_eq!(size_of::<$ours>(), size_of::<$theirs>(), stringify!($ours));
+            $(assert_eq!(offset_of!($ours, $field), offset_of!($theirs, $their_field), stringify!($field));)+
+        };
+    }
+
+    #[test]
+    fn layouts_are_those_of_the_bindings() {
+        same_layout!(Memory, real::nvmlMemory_t, total = total, free = free, used = used);
+        same_layout!(Bar1Memory, real::nvmlBAR1Memory_t, total = bar1Total, free = bar1Free, used = bar1Used);
+        same_layout!(
+            MemoryV2,
+            real::nvmlMemory_v2_t,
+            version = version,
+            total = total,
+            reserved = reserved,
+            free = free,
+            used = used,
+        );
+        same_layout!(
+            PciInfo,
+            real::nvmlPciInfo_t,
+            bus_id_legacy = busIdLegacy,
+            domain = domain,
+            bus = bus,
+            device = device,
+            pci_device_id = pciDeviceId,
+            pci_sub_system_id = pciSubSystemId,
+            bus_id = busId,
+        );
+        same_layout!(UtilizationRates, real::nvmlUtilization_t, gpu = gpu, memory = memory);
+        same_layout!(ProcessInfoV1, real::nvmlProcessInfo_v1_t, pid = pid, used_gpu_memory = usedGpuMemory);
+        same_layout!(
+            ProcessInfoV2,
+            real::nvmlProcessInfo_t,
+            pid = pid,
+            used_gpu_memory = usedGpuMemory,
+            gpu_instance_id = gpuInstanceId,
+            compute_instance_id = computeInstanceId,
+        );
+        same_layout!(
+            ProcessUtilizationSample,
+            real::nvmlProcessUtilizationSample_t,
+            pid = pid,
+            time_stamp = timeStamp,
+            sm = smUtil,
+            memory = memUtil,
+            encoder = encUtil,
+            decoder = decUtil,
+        );
+        same_layout!(
+            FieldValue,
+            real::nvmlFieldValue_t,
+            field_id = fieldId,
+            scope_id = scopeId,
+            timestamp = timestamp,
+            latency_us = latencyUsec,
+            value_type = valueType,
+            code = nvmlReturn,
+            value = value,
+        );
+        same_layout!(
+            DeviceAttributes,
+            real::nvmlDeviceAttributes_t,
+            multiprocessor_count = multiprocessorCount,
+            shared_copy_engine_count = sharedCopyEngineCount,
+            shared_decoder_count = sharedDecoderCount,
+            shared_encoder_count = sharedEncoderCount,
+            shared_jpeg_count = sharedJpegCount,
+            shared_ofa_count = sharedOfaCount,
+            gpu_instance_slice_count = gpuInstanceSliceCount,
+            compute_instance_slice_count = computeInstanceSliceCount,
+            memory_size_mb = memorySizeMB,
+        );
+        same_layout!(
+            TemperatureV1,
+            real::nvmlTemperature_v1_t,
+            version = version,
+            sensor_type = sensorType,
+            temperature = temperature,
+        );
+    }
+
+    #[test]
+    fn memory_version_word_is_the_documented_one() {
+        // 40 bytes, version 2 in the upper byte.
+        assert_eq!(struct_version::<MemoryV2>(2), 33_554_472);
+    }
 }

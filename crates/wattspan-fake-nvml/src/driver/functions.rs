@@ -83,3 +83,37 @@ pub(crate) const FUNCTIONS: &[&str] = &[
     "nvmlDeviceGetComputeInstanceId",
     "nvmlDeviceGetAttributes_v2",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::FUNCTIONS;
+
+    /// The sources of the exports: a function that is defined there and not listed could not be made to fail.
+    const SOURCES: [&str; 6] = [
+        include_str!("exports/health.rs"),
+        include_str!("exports/identity.rs"),
+        include_str!("exports/mig.rs"),
+        include_str!("exports/power.rs"),
+        include_str!("exports/process.rs"),
+        include_str!("exports/system.rs"),
+    ];
+
+    /// The name that a line defines, as a function or as an entry of one of the macros.
+    fn defined(line: &str) -> Option<&str> {
+        let line = line.trim_start();
+        let line = line.strip_prefix("unsafe ").unwrap_or(line);
+        let line = line.strip_prefix("extern \"C\" fn ").unwrap_or(line);
+        let end = line.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+        line[..end].starts_with("nvml").then_some(&line[..end])
+    }
+
+    #[test]
+    fn list_is_complete_and_has_nothing_else() {
+        let mut exported: Vec<&str> =
+            SOURCES.iter().flat_map(|source| source.lines()).filter_map(defined).collect();
+        let mut listed = FUNCTIONS.to_vec();
+        exported.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(exported, listed);
+    }
+}

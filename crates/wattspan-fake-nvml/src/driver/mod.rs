@@ -11,7 +11,7 @@ mod script;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use abi::{Code, GPU_IS_LOST, Handle, INVALID_ARGUMENT, NOT_SUPPORTED, UNINITIALIZED};
+use abi::{Code, GPU_IS_LOST, Handle, INVALID_ARGUMENT, NOT_SUPPORTED, UNINITIALIZED, UNKNOWN};
 use device::{Device, ErrorRule, injected};
 use script::Script;
 
@@ -38,6 +38,8 @@ pub(crate) struct Driver {
     /// Control lines that wait for their time, ascending.
     pending: Vec<(u64, String)>,
     script: Option<Script>,
+    /// A line of the script was wrong: nobody may mistake what follows for what was meant.
+    script_broken: bool,
     last_error: String,
 }
 
@@ -76,6 +78,7 @@ impl Driver {
             calls: BTreeMap::new(),
             pending: Vec::new(),
             script: None,
+            script_broken: false,
             last_error: String::new(),
         };
         driver.set_gpu_count(1);
@@ -99,8 +102,7 @@ impl Driver {
     /// Does what is due: lines of the script file, then those that waited for their time.
     fn sync(&mut self) -> u64 {
         if let Some(lines) = self.script.as_mut().and_then(Script::news) {
-            // A wrong line of a script has nobody to return to; `fake_nvml_query("error")` tells.
-            let _ = self.control(&lines);
+            self.script_broken |= self.control(&lines).is_err();
         }
         let now = self.now();
         while self.pending.first().is_some_and(|(at, _)| *at <= now) {
@@ -126,6 +128,18 @@ impl Driver {
         self.visible = self.order.iter().copied().filter(|&slot| !devices[slot].lost).collect();
     }
 
+    /// The time, if there is anything to answer.
+    fn ready(&mut self) -> Result<u64, Code> {
+        let now = self.sync();
+        if self.script_broken {
+            Err(UNKNOWN)
+        } else if self.initialised == 0 {
+            Err(UNINITIALIZED)
+        } else {
+            Ok(now)
+        }
+    }
+
     /// Begins a call: counts it and tells how long it is to take.
     fn enter(&mut self, function: &'static str) -> Duration {
         *self.calls.entry(function).or_default() += 1;
@@ -138,10 +152,7 @@ impl Driver {
         function: &'static str,
         answer: impl FnOnce(&mut Self, u64) -> Result<T, Code>,
     ) -> Result<T, Code> {
-        let now = self.sync();
-        if self.initialised == 0 {
-            return Err(UNINITIALIZED);
-        }
+        let now = self.ready()?;
         injected(&mut self.errors, function, now).map_or(Ok(()), Err)?;
         answer(self, now)
     }
@@ -153,10 +164,7 @@ impl Driver {
         handle: Handle,
         answer: impl FnOnce(&mut View<'_>) -> Result<T, Code>,
     ) -> Result<T, Code> {
-        let now = self.sync();
-        if self.initialised == 0 {
-            return Err(UNINITIALIZED);
-        }
+        let now = self.ready()?;
         let mut view = self.view(handle, now)?;
         view.injected(function).map_or(Ok(()), Err)?;
         answer(&mut view)

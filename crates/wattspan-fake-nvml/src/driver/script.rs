@@ -45,3 +45,36 @@ impl Script {
         if news.is_empty() { None } else { Some(news) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A script that is looked at whenever it is asked.
+    fn script(folder: &std::path::Path) -> Script {
+        Script::new(folder.join("script").into_os_string())
+    }
+
+    #[track_caller]
+    fn check(script: &mut Script, news: Option<&str>) {
+        script.looked = None;
+        assert_eq!(script.news().as_deref(), news);
+    }
+
+    #[test]
+    fn only_new_whole_lines_are_news() {
+        let folder = std::env::temp_dir().join(format!("fake-nvml-script-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a temporary folder");
+        let mut script = script(&folder);
+        check(&mut script, None);
+        let write = |text: &str| fs::write(folder.join("script"), text).expect("a file that can be written");
+        write("gpus 2\ngpu 0 idle");
+        check(&mut script, Some("gpus 2\n"));
+        check(&mut script, None);
+        write("gpus 2\ngpu 0 idle 30\n");
+        check(&mut script, Some("gpu 0 idle 30\n"));
+        write("gpu 1 idle 7\n");
+        check(&mut script, Some("gpu 1 idle 7\n"));
+        fs::remove_dir_all(&folder).expect("a folder that can be removed");
+    }
+}

@@ -392,3 +392,190 @@ impl Gpu {
 fn check_gain(gain: f64) -> Result<f64, ModelError> {
     if gain.is_finite() && gain >= 0.0 { Ok(gain) } else { Err(ModelError::Gain) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn constant(watts: f64) -> Gpu {
+        let mut gpu = Gpu::new();
+        gpu.set_profile(0, &Profile::Constant { watts }).expect("a valid profile");
+        gpu
+    }
+
+    #[track_caller]
+    fn near(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-6, "{value} instead of {expected}");
+    }
+
+    #[test]
+    fn shares_follow_who_is_in_flight() {
+        let mut gpu = constant(60.0);
+        // a alone for 1 s, both for 1 s, b alone for 1 s, then a second of nobody.
+        gpu.add_load("a", SECOND, Some(3 * SECOND), 100.0, 0).unwrap();
+        gpu.add_load("b", 2 * SECOND, Some(4 * SECOND), 40.0, 0).unwrap();
+        let a = gpu.request("a", 0).unwrap();
+        let b = gpu.request("b", 0).unwrap();
+        assert_eq!((a.joules, a.base_share, a.gross()), (200.0, 90.0, 290.0));
+        assert_eq!((b.joules, b.base_share, b.gross()), (80.0, 90.0, 170.0));
+        assert_eq!(gpu.joules_without_requests(0, 5 * SECOND), 120.0);
+        assert_eq!(gpu.joules(0, 5 * SECOND), 290.0 + 170.0 + 120.0);
+    }
+
+    #[test]
+    fn tail_of_one_falls_to_those_in_flight() {
+        let mut gpu = constant(0.0);
+        // 100 W that falls over two seconds: 100 J, of which 75 J in the first second, where b is in flight.
+        gpu.add_load("a", 0, Some(SECOND), 100.0, 2 * SECOND).unwrap();
+        gpu.add_load("b", SECOND, Some(2 * SECOND), 10.0, 0).unwrap();
+        let a = gpu.request("a", 0).unwrap();
+        let b = gpu.request("b", 0).unwrap();
+        near(a.joules, 200.0);
+        near(a.tail, 100.0);
+        near(a.gross(), 100.0);
+        near(b.joules, 10.0);
+        near(b.shared, 75.0);
+        near(gpu.joules_without_requests(0, 9 * SECOND), 25.0);
+    }
+
+    #[test]
+    fn energies_of_many_requests_are_conserved() {
+        let mut gpu = Gpu::new();
+        let square = Profile::Square { low: 55.0, high: 310.0, period_us: 97_003, duty: 0.37, phase_us: 11 };
+        gpu.set_profile(0, &square).unwrap();
+        // A linear congruential generator: any spread of times will do.
+        let mut state = 12_345_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for index in 0..200 {
+            let begin = random(60 * SECOND);
+            let end = begin + 50_000 + random(2 * SECOND);
+            let watts = random(400) as f64;
+            gpu.add_load(&format!("r{index}"), begin, Some(end), watts, random(30_000)).unwrap();
+        }
+        let shares: f64 = gpu.requests().map(|id| gpu.request(id, 0).unwrap().gross()).sum();
+        let idle = gpu.joules_without_requests(0, 100 * SECOND);
+        near((shares + idle) / gpu.joules(0, 100 * SECOND), 1.0);
+        let loads: f64 = gpu.requests().map(|id| gpu.request(id, 0).unwrap().joules).sum();
+        near(loads, gpu.joules(0, 100 * SECOND) - gpu.base_joules(0, 100 * SECOND));
+    }
+
+    #[test]
+    fn request_of_several_loads_is_one_request() {
+        let mut gpu = Gpu::new();
+        gpu.add_load("r", SECOND, Some(2 * SECOND), 300.0, 0).unwrap();
+        gpu.add_load("r", 2 * SECOND, Some(4 * SECOND), 150.0, 0).unwrap();
+        let truth = gpu.request("r", 0).unwrap();
+        assert_eq!((truth.begin_us, truth.end_us, truth.joules), (SECOND, Some(4 * SECOND), 600.0));
+        assert_eq!(gpu.requests().count(), 1);
+    }
+
+    #[test]
+    fn new_profile_keeps_what_was_drawn() {
+        let mut gpu = constant(100.0);
+        gpu.set_profile(2 * SECOND, &Profile::Ramp { from: 0.0, to: 100.0, begin_us: 0, end_us: SECOND })
+            .unwrap();
+        near(gpu.joules(0, 4 * SECOND), 200.0 + 50.0 + 100.0);
+        assert_eq!(gpu.watts_at(2 * SECOND + SECOND / 2), 50.0);
+    }
+
+    #[test]
+    fn counter_starts_steps_wraps_and_resets() {
+        let mut gpu = constant(1.0);
+        gpu.set_counter_start(5_000);
+        assert_eq!(gpu.counter_mj_at(2 * SECOND), 7_000);
+        gpu.set_counter_quantum(1_500);
+        assert_eq!(gpu.counter_mj_at(2 * SECOND), 5_000 + 1_500);
+        gpu.set_counter_quantum(1);
+        gpu.set_counter_wrap(Some(6_000));
+        assert_eq!(gpu.counter_mj_at(2 * SECOND), 1_000);
+        gpu.set_counter_wrap(None);
+        gpu.reset_counter(3 * SECOND);
+        assert_eq!(gpu.counter_mj_at(3 * SECOND - 1), 7_999);
+        assert_eq!(gpu.counter_mj_at(3 * SECOND), 0);
+        assert_eq!(gpu.counter_mj_at(4 * SECOND), 1_000);
+    }
+
+    #[test]
+    fn frozen_counter_catches_up() {
+        let mut gpu = constant(10.0);
+        gpu.set_counter_refresh(100_000, 0);
+        gpu.freeze_counter(SECOND);
+        assert_eq!(gpu.counter_mj_at(5 * SECOND), 10_000);
+        gpu.thaw_counter(6 * SECOND);
+        assert_eq!(gpu.counter_mj_at(6 * SECOND), 60_000);
+        assert_eq!(gpu.counter_mj_at(5 * SECOND), 10_000, "the past stays as it was shown");
+    }
+
+    #[test]
+    fn gains_make_sensors_wrong_and_leave_the_truth() {
+        let mut gpu = constant(100.0);
+        gpu.set_counter_gain(0.5).unwrap();
+        gpu.set_power_gain(1.1).unwrap();
+        assert_eq!(gpu.counter_mj_at(SECOND), 50_000);
+        assert_eq!(gpu.power_mw_at(SECOND), Some(110_000));
+        assert_eq!(gpu.joules(0, SECOND), 100.0);
+        assert_eq!(gpu.set_power_gain(f64::NAN), Err(ModelError::Gain));
+    }
+
+    #[test]
+    fn module_is_in_the_counter_only() {
+        let mut gpu = constant(400.0);
+        gpu.set_module_watts(200.0).unwrap();
+        assert_eq!(gpu.counter_mj_at(10 * SECOND), 6_000_000);
+        assert_eq!(gpu.power_mw_at(10 * SECOND), Some(400_000));
+        assert_eq!(gpu.joules(0, 10 * SECOND), 4_000.0);
+    }
+
+    #[test]
+    fn quarter_window_misses_what_lies_outside_it() {
+        let mut gpu = Gpu::new();
+        gpu.set_preset(Preset::AmpereGa100);
+        // High in the first 75 ms of each 100 ms, low in the 25 ms that the sensor looks at.
+        let square = Profile::Square { low: 100.0, high: 500.0, period_us: 100_000, duty: 0.75, phase_us: 0 };
+        gpu.set_profile(0, &square).unwrap();
+        assert_eq!(gpu.power_mw_at(10 * SECOND + 1), Some(100_000));
+        assert_eq!(gpu.counter_mj_at(10 * SECOND), 4_000_000);
+        assert_eq!(gpu.reading_mw_at(Reading::Average, SECOND), None);
+    }
+
+    #[test]
+    fn utilisation_is_the_busy_part_of_the_window() {
+        let mut gpu = Gpu::new();
+        gpu.add_load("a", SECOND, Some(SECOND + 300_000), 10.0, 0).unwrap();
+        gpu.add_load("b", SECOND + 200_000, Some(SECOND + 400_000), 10.0, 500_000).unwrap();
+        // 400 ms of the last second; the tail is no work.
+        assert_eq!(gpu.utilisation_at(2 * SECOND), (40, 20));
+        gpu.set_utilisation(Utilisation::Fixed { gpu: 97, memory: 3 });
+        assert_eq!(gpu.utilisation_at(0), (97, 3));
+    }
+
+    #[test]
+    fn forgotten_loads_stay_in_the_energy() {
+        let mut gpu = constant(10.0);
+        gpu.add_load("old", SECOND, Some(2 * SECOND), 100.0, 0).unwrap();
+        gpu.add_load("new", 5 * SECOND, None, 50.0, 0).unwrap();
+        gpu.forget_before(4 * SECOND);
+        assert_eq!(gpu.request("old", 0), None);
+        gpu.end_load("new", 6 * SECOND, 0).unwrap();
+        assert_eq!(gpu.joules(0, 10 * SECOND), 100.0 + 100.0 + 50.0);
+        assert_eq!(gpu.request("new", 0).unwrap().joules, 50.0);
+    }
+
+    #[test]
+    fn loads_that_make_no_sense_are_refused() {
+        let mut gpu = Gpu::new();
+        assert_eq!(gpu.add_load("r", 2, Some(1), 1.0, 0), Err(ModelError::EndBeforeBegin));
+        assert_eq!(gpu.add_load("r", 1, None, f64::INFINITY, 0), Err(ModelError::Watts));
+        assert_eq!(gpu.end_load("r", 1, 0), Err(ModelError::UnknownLoad));
+        gpu.add_load("r", 10, None, 1.0, 0).unwrap();
+        assert_eq!(gpu.end_load("r", 5, 0), Err(ModelError::UnknownLoad), "it begins later");
+        gpu.end_load("r", 20, 0).unwrap();
+        assert_eq!(gpu.end_load("r", 30, 0), Err(ModelError::UnknownLoad), "it has ended");
+        assert_eq!(gpu.request("x", 0), None);
+    }
+}
