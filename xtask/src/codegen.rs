@@ -6,7 +6,11 @@
 mod docs;
 mod input;
 mod keys;
+mod lookup;
+mod names;
 mod rust;
+mod scope;
+mod tables;
 
 use std::fs;
 use std::io::Write as _;

@@ -22,16 +22,16 @@ const PREFIX: &str = "gen_ai.";
 /// assert_eq!(attr_name("request.modle").unwrap_err().suggestion(), Some("request.model"));
 /// ```
 pub fn attr_name(short: &str) -> Result<&'static str, UnknownName> {
-    for def in
-        candidates(short).filter_map(|name| Profile::ALL.into_iter().find_map(|p| p.attribute_def(&name)))
-    {
-        match def.standing {
-            Standing::Live if is_whole(def, short) => return Ok(def.name),
-            Standing::RenamedTo(newer) => {
-                return Err(UnknownName::new(Kind::Attribute, short, Some(shorten(newer))));
-            }
-            Standing::Live | Standing::Obsolete => {}
-        }
+    let found: Vec<&AttributeDef> = candidates(short)
+        .filter_map(|name| Profile::ALL.into_iter().find_map(|profile| profile.attribute_def(&name)))
+        .filter(|def| is_whole(def, short))
+        .collect();
+    // `openai.request.service_tier` lives, and with the prefix it is the deprecated name of itself: life goes first.
+    if let Some(def) = found.iter().find(|def| def.is_live()) {
+        return Ok(def.name);
+    }
+    if let Some(Standing::RenamedTo(newer)) = found.first().map(|def| def.standing) {
+        return Err(UnknownName::new(Kind::Attribute, short, Some(shorten(newer))));
     }
     let known = Profile::ALL.into_iter().flat_map(Profile::attributes).filter(|def| def.is_live());
     Err(UnknownName::new(Kind::Attribute, short, nearest(short, known.map(|def| def.name))))

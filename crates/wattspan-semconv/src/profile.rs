@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::generated::{core, genai, hw, key, measure, own};
+use crate::generated::{core, genai, hw, key, measure, own, span};
 use crate::model::{
     AttributeDef, AttributeType, EventDef, InstrumentUse, MetricDef, Registry, SpanDef, SpanKind,
 };
@@ -84,17 +84,11 @@ impl Profile {
     ///
     /// Take the kind from the answer unless [`SpanDef::kinds_allowed`] holds the wanted one.
     pub fn span(self, operation: Operation, kind: SpanKind) -> Option<&'static SpanDef> {
-        let name = operation.as_str();
-        let mut first = None;
-        for def in self.spans().filter(|def| def.refines.is_none() && !is_inferred(def)) {
-            if def.operations.contains(&name) {
-                if def.kinds_allowed.contains(&kind) {
-                    return Some(def);
-                }
-                first = first.or(Some(def));
-            }
-        }
-        first
+        let spans = match self {
+            Self::Core => span::core_spans(operation),
+            Self::GenAi => span::genai_spans(operation),
+        };
+        spans.iter().find(|def| def.kinds_allowed.contains(&kind)).or(spans.first()).copied()
     }
 
     /// The span with this registry id.
@@ -156,10 +150,6 @@ impl Profile {
             Self::GenAi => [&genai::REGISTRY, &hw::REGISTRY, &own::REGISTRY],
         }
     }
-}
-
-fn is_inferred(def: &SpanDef) -> bool {
-    def.evidence == crate::Evidence::Inferred
 }
 
 impl fmt::Display for Profile {

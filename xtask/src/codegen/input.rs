@@ -7,6 +7,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::scope::{Scope, scope};
+
 pub(super) struct Input {
     pub(super) core: Table,
     pub(super) genai: Table,
@@ -111,15 +113,6 @@ pub(super) struct Rename {
     pub(super) change: String,
     pub(super) scope: Scope,
     pub(super) evidence: String,
-}
-
-/// Where a row of the rename table holds.
-#[derive(Default)]
-pub(super) struct Scope {
-    /// Operations it is limited to; empty: all, or all that no other row of the name claims.
-    pub(super) operations: Vec<String>,
-    /// Value of the core profile's `gen_ai.token.type` it is limited to.
-    pub(super) token_type: Option<String>,
 }
 
 pub(super) struct Smoltrace {
@@ -370,36 +363,6 @@ fn rename(value: &Value) -> Result<Rename> {
         scope: scope(optional(value, "scope").as_deref().unwrap_or_default())?,
         evidence: evidence(value)?,
     })
-}
-
-/// Reads the scopes that the registry writes as short phrases.
-fn scope(phrase: &str) -> Result<Scope> {
-    let words = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-    let inference = || words(&["chat", "generate_content", "text_completion"]);
-    if let Some(rest) = phrase.strip_prefix("gen_ai.token.type = ") {
-        let (token_type, on) =
-            rest.split_once(", ").ok_or_else(|| format!("scope `{phrase}` is not understood"))?;
-        let operations = match on.split(' ').next() {
-            Some("inference") => inference(),
-            Some("embeddings") => words(&["embeddings"]),
-            _ => return Err(format!("scope `{phrase}` is not understood")),
-        };
-        return Ok(Scope { operations, token_type: Some(token_type.to_owned()) });
-    }
-    let operations = if let Some(names) = phrase.strip_prefix("gen_ai.operation.name in ") {
-        names.split(", ").map(ToOwned::to_owned).collect()
-    } else if let Some(rest) = phrase.strip_prefix("gen_ai.operation.name = ") {
-        rest.split(' ').take(1).map(ToOwned::to_owned).collect()
-    } else {
-        match phrase {
-            "" | "every other client operation" => Vec::new(),
-            "retrieval spans only" => words(&["retrieval"]),
-            "inference spans" | "inference" => inference(),
-            "tool execution" => words(&["execute_tool"]),
-            _ => return Err(format!("scope `{phrase}` is not understood")),
-        }
-    };
-    Ok(Scope { operations, token_type: None })
 }
 
 fn smoltrace(value: &Value) -> Result<Smoltrace> {

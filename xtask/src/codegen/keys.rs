@@ -62,7 +62,7 @@ fn attribute_keys(input: &Input) -> Result<Vec<AttributeKey>, String> {
             }
             // Two things under one newer name: both keys stay.
             "merged" => {
-                keys.get_mut(&rename.from).ok_or_else(|| missing(&rename.from))?.genai = Some(to.clone())
+                keys.get_mut(&rename.from).ok_or_else(|| missing(&rename.from))?.genai = Some(to.clone());
             }
             // One name became two: either key finds the name that is right for the operation.
             "split" => {

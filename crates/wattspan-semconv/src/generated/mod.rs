@@ -15,4 +15,5 @@ pub(crate) mod operation;
 pub(crate) mod own;
 pub(crate) mod rename;
 pub(crate) mod smoltrace;
+pub(crate) mod span;
 pub mod value;
