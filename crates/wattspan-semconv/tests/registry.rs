@@ -251,3 +251,32 @@ fn own_enumerations_are_closed_where_the_input_says_so() {
     assert_eq!(closed.iter().collect::<BTreeSet<_>>(), wanted.iter().collect::<BTreeSet<_>>());
     assert!(wanted.contains(&"wattspan.energy.method"));
 }
+
+#[test]
+fn prompts_answers_tool_data_and_documents_are_content() {
+    let content = |profile: Profile| {
+        profile.attributes().filter(|def| def.content).map(|def| def.name).collect::<Vec<_>>()
+    };
+    let both = [
+        "gen_ai.input.messages",
+        "gen_ai.output.messages",
+        "gen_ai.retrieval.documents",
+        "gen_ai.retrieval.query.text",
+        "gen_ai.system_instructions",
+        "gen_ai.tool.call.arguments",
+        "gen_ai.tool.call.result",
+        "gen_ai.tool.definitions",
+    ];
+    assert_eq!(content(Profile::Core), both);
+    let newer = ["gen_ai.memory.query.text", "gen_ai.memory.records", "gen_ai.prompt.variable"];
+    let mut all: Vec<&str> = both.into_iter().chain(newer).collect();
+    all.sort_unstable();
+    assert_eq!(content(Profile::GenAi), all);
+    // What the conventions leave to choice on an inference is content, and nothing else of it is.
+    for (profile, kind) in [(Profile::Core, SpanKind::Client), (Profile::GenAi, SpanKind::Client)] {
+        for reference in profile.span(Operation::Chat, kind).unwrap().attributes {
+            let def = profile.attribute_def(reference.name).unwrap();
+            assert_eq!(def.content, reference.level == Level::OptIn, "{}", def.name);
+        }
+    }
+}

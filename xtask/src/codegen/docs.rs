@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::input::{Attribute, Input, Metric, Profile, Reference, Route, Table};
+use super::input::{Attribute, Input, Metric, Profile, Reference, Rename, Route, Table};
 use super::keys::{Keys, MeasureKey};
 
 pub(super) fn conventions(input: &Input, keys: &Keys) -> String {
@@ -16,6 +16,7 @@ pub(super) fn conventions(input: &Input, keys: &Keys) -> String {
     }
     hardware(&mut out, input);
     smoltrace(&mut out, input);
+    renames(&mut out, input);
     out
 }
 
@@ -132,7 +133,7 @@ fn profile_tables(out: &mut String, input: &Input, profile: Profile, table: &Tab
     out.push_str("### Metrics\n\nThe boundaries are set on the instrument; no view is needed.\n\n");
     metrics(out, &table.metrics);
     out.push_str(
-        "### Spans\n\nVariants for single providers only add that provider's attributes and are left out here. A part that is missing is left out of the name.\nMarked *content*: recorded only by explicit choice. Marked *at start*: set when the span is created, so that samplers see it.\n\n",
+        "### Spans\n\nVariants for single providers differ in that provider's attributes and are left out here. A part that is missing is left out of the name.\nMarked *content*: recorded only by explicit choice. Marked *at start*: set when the span is created, so that samplers see it.\n\n",
     );
     for span in table.spans.iter().filter(|span| span.refines.is_none() && span.evidence != "inferred") {
         let operations = if span.operations.is_empty() {
@@ -218,6 +219,21 @@ fn smoltrace(out: &mut String, input: &Input) {
             None => ("–".to_owned(), "–".to_owned()),
         };
         let _ = writeln!(out, "| `{name}` | {instrument} | {unit} | `{}` | {hw} | {factor} |", entry.column);
+    }
+}
+
+fn renames(out: &mut String, input: &Input) {
+    out.push_str(
+        "\n## Names that others still use\n\nNothing of ours writes the earlier name in the later convention; `names_in` finds the name of a profile for one of any age.\n\n| earlier name | later name | between | where |\n| --- | --- | --- | --- |\n",
+    );
+    let on_the_wire = |rename: &&Rename| rename.signal != "span" && rename.evidence != "inferred";
+    for rename in input.renames.iter().filter(on_the_wire) {
+        let Rename { from, to, from_profile, scope, .. } = rename;
+        let to = to.as_ref().map_or_else(|| "–".to_owned(), |name| format!("`{name}`"));
+        let between = if from_profile == "core_1_41" { "`core` and `genai`" } else { "older and `core`" };
+        let mut places = scope.operations.clone();
+        places.extend(scope.token_type.iter().map(|direction| format!("{direction} tokens")));
+        let _ = writeln!(out, "| `{from}` | {to} | {between} | {} |", dash(&places.join(", ")));
     }
 }
 
