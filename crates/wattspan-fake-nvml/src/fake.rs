@@ -281,8 +281,15 @@ impl Builder {
         if cfg!(not(target_os = "linux")) {
             return Err(Error::Unsupported);
         }
-        let copy = Copy::new(&library::find()?, &self.without)?;
+        let library = library::find()?;
+        let copy = Copy::new(&library, &self.without)?;
         let fake = FakeNvml { loaded: Loaded::open(copy.path())?, copy };
+        // A target folder may hold what other releases of this crate have left.
+        let version = fake.query("version")?;
+        if version != env!("CARGO_PKG_VERSION") {
+            let message = format!("it is release {version}, not {}", env!("CARGO_PKG_VERSION"));
+            return Err(Error::Load { path: library, message });
+        }
         if let Some(count) = self.gpus {
             fake.set_gpus(count)?;
         }

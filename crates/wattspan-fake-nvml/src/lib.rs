@@ -37,6 +37,16 @@
 //! program; `FAKE_NVML_LIBRARY` names it anywhere else. [`Builder::without_symbol`] takes functions away from the
 //! copy, as if the driver were too old to have them.
 //!
+//! # Other languages and whole programs
+//!
+//! `cargo build` leaves the library in the target folder. Under the driver's name it serves any program:
+//!
+//! ```text
+//! cp target/debug/libwattspan_fake_nvml.so fake/libnvidia-ml.so.1
+//! printf 'clock real\ngpus 2\ngpu all profile square 100 500 100000\n' > fake/script
+//! LD_LIBRARY_PATH=fake FAKE_NVML_SCRIPT=fake/script python3 my_gpu_monitor.py
+//! ```
+//!
 //! # Control language
 //!
 //! Every typed method writes one line of this language. It can also be spoken through [`FakeNvml::control`], through
@@ -85,7 +95,7 @@
 //! | `… return [index N] [keep]` | it is back: new handles, perhaps another index, counter at 0 unless kept |
 //!
 //! Questions go through [`FakeNvml::query`] or `intptr_t fake_nvml_query(const char *question, char *out, size_t
-//! length)`: `now`, `error`, `calls [FUNCTION]`, and with a GPU `joules N T T`, `base_joules N T T`,
+//! length)`: `now`, `version`, `error`, `calls [FUNCTION]`, and with a GPU `joules N T T`, `base_joules N T T`,
 //! `joules_without_requests N T T`, `watts N T`, `counter N T`, `requests N`, `request N ID` (begin, end, joules, in
 //! flight, tail, base share, shared).
 //!

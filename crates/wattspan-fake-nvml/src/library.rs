@@ -265,3 +265,33 @@ mod loaded {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(files: &[&str], found: Option<&str>) {
+        let folder = make_folder().expect("a temporary folder");
+        for file in files {
+            fs::write(folder.join(file), "").expect("a file that can be written");
+        }
+        let newest = newest(&folder);
+        fs::remove_dir_all(&folder).expect("a folder that can be removed");
+        assert_eq!(newest, found.map(|found| folder.join(found)));
+    }
+
+    #[test]
+    fn library_has_a_hash_or_none() {
+        check(&["libwattspan_fake_nvml.so", "libwattspan_fake_nvml.rlib"], Some("libwattspan_fake_nvml.so"));
+        // As cargo names it for a dependency from a registry.
+        let hashed = "libwattspan_fake_nvml-f6da2b858a8d1caa.so";
+        check(&[hashed, "libwattspan_fake_nvml-f6da2b858a8d1caa.rlib"], Some(hashed));
+        check(&["libwattspan_fake_nvml_other.so", "libwattspan_fake_nvml.d", "libnvidia-ml.so"], None);
+    }
+
+    #[test]
+    fn folder_that_is_not_there_has_no_library() {
+        assert_eq!(newest(Path::new("/nowhere/at/all")), None);
+    }
+}

@@ -7,7 +7,7 @@ use nvml_wrapper::enums::device::SampleValue;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::structs::device::FieldId;
 use wattspan_fake_nvml::FakeNvml;
-use wattspan_fake_nvml::model::{PowerSensor, Profile, Reading};
+use wattspan_fake_nvml::model::{PowerReading, PowerSensor, Profile};
 
 const SECOND: u64 = 1_000_000;
 
@@ -73,9 +73,9 @@ fn power_fields_average_over_their_windows() {
     let gpu = fake.gpu(0);
     // 100 W, and 500 W from 2 s on.
     gpu.profile(&Profile::Steps(vec![(0, 100.0), (2 * SECOND, 500.0)])).unwrap();
-    let gpu = fake.gpu(0).sensor(Reading::Usage, Some(PowerSensor::new(100_000, SECOND))).unwrap();
-    let gpu = gpu.sensor(Reading::Average, Some(PowerSensor::new(100_000, SECOND))).unwrap();
-    gpu.sensor(Reading::Instant, Some(PowerSensor::new(100_000, 25_000))).unwrap();
+    let gpu = fake.gpu(0).sensor(PowerReading::Usage, Some(PowerSensor::new(100_000, SECOND))).unwrap();
+    let gpu = gpu.sensor(PowerReading::Average, Some(PowerSensor::new(100_000, SECOND))).unwrap();
+    gpu.sensor(PowerReading::Instant, Some(PowerSensor::new(100_000, 25_000))).unwrap();
     let nvml = driver(&fake);
     fake.set_time_us(2 * SECOND + 250_000).unwrap();
     // The refresh at 2.2 s: 0.8 s at 100 W and 0.2 s at 500 W; the instant window lies wholly behind the step.
@@ -84,7 +84,7 @@ fn power_fields_average_over_their_windows() {
     assert_eq!(field(&nvml, 186).unwrap(), SampleValue::U32(500_000));
     // 2 s at 100 W and 0.25 s at 500 W.
     assert_eq!(field(&nvml, 83).unwrap(), SampleValue::U64(325_000));
-    fake.gpu(0).sensor(Reading::Average, None).unwrap();
+    fake.gpu(0).sensor(PowerReading::Average, None).unwrap();
     assert!(matches!(field(&nvml, 185), Err(NvmlError::NotSupported)));
 }
 

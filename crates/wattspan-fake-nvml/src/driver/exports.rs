@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use super::abi::*;
 use super::device::{Device, MemoryUse, Mig, Pci, Process, ProcessKind, injected};
 use super::{Driver, View, encode};
-use crate::model::Reading;
+use crate::model::PowerReading;
 
 static DRIVER: LazyLock<Mutex<Driver>> = LazyLock::new(|| Mutex::new(Driver::from_environment()));
 

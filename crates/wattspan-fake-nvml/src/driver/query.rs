@@ -11,6 +11,7 @@ impl Driver {
         let mut words = question.split_whitespace();
         let kind = words.next().unwrap_or_default();
         match kind {
+            "version" => return Ok(env!("CARGO_PKG_VERSION").to_owned()),
             "now" => return Ok(now.to_string()),
             "error" => return Ok(self.last_error.clone()),
             "calls" => {

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write as _};
 
 use super::{FakeNvml, parse};
 use crate::error::Error;
-use crate::model::{PowerSensor, Preset, Profile, Reading, RequestTruth, Utilisation};
+use crate::model::{PowerReading, PowerSensor, Preset, Profile, RequestTruth, Utilisation};
 
 /// Controls one GPU, or all. Every setter gives itself back, so that calls can be chained with `?`.
 #[derive(Debug, Clone)]
@@ -190,11 +190,11 @@ impl<'a> GpuControl<'a> {
     }
 
     /// The sensor of a power reading; none takes the reading away.
-    pub fn sensor(self, reading: Reading, sensor: Option<PowerSensor>) -> Result<Self, Error> {
+    pub fn sensor(self, reading: PowerReading, sensor: Option<PowerSensor>) -> Result<Self, Error> {
         let which = match reading {
-            Reading::Usage => "usage",
-            Reading::Average => "average",
-            Reading::Instant => "instant",
+            PowerReading::Usage => "usage",
+            PowerReading::Average => "average",
+            PowerReading::Instant => "instant",
         };
         match sensor {
             None => self.line(format_args!("sensor {which} off")),

@@ -6,7 +6,7 @@ use super::curve::Curve;
 use super::preset::Preset;
 use super::profile::{Profile, Shape};
 use super::request::{Part, Request, RequestTruth, close_part, open_part};
-use super::sensor::{Counter, PowerSensor, Reading, Utilisation, last_refresh};
+use super::sensor::{Counter, PowerReading, PowerSensor, Utilisation, last_refresh};
 use super::units::{Energy2, PER_MILLIJOULE, joules};
 use super::{ModelError, check_watts};
 
@@ -187,11 +187,11 @@ impl Gpu {
     }
 
     /// Gives one of the power readings a sensor, or takes it away.
-    pub fn set_sensor(&mut self, reading: Reading, sensor: Option<PowerSensor>) {
+    pub fn set_sensor(&mut self, reading: PowerReading, sensor: Option<PowerSensor>) {
         match reading {
-            Reading::Usage => self.usage = sensor,
-            Reading::Average => self.average = sensor,
-            Reading::Instant => self.instant = sensor,
+            PowerReading::Usage => self.usage = sensor,
+            PowerReading::Average => self.average = sensor,
+            PowerReading::Instant => self.instant = sensor,
         }
     }
 
@@ -236,17 +236,17 @@ impl Gpu {
     ///
     /// **Absent** if the reading is switched off.
     pub fn power_mw_at(&self, t: u64) -> Option<u64> {
-        self.reading_mw_at(Reading::Usage, t)
+        self.reading_mw_at(PowerReading::Usage, t)
     }
 
     /// What one of the power readings shows, in milliwatts.
     ///
     /// **Absent** if the reading is switched off.
-    pub fn reading_mw_at(&self, reading: Reading, t: u64) -> Option<u64> {
+    pub fn reading_mw_at(&self, reading: PowerReading, t: u64) -> Option<u64> {
         let sensor = match reading {
-            Reading::Usage => self.usage,
-            Reading::Average => self.average,
-            Reading::Instant => self.instant,
+            PowerReading::Usage => self.usage,
+            PowerReading::Average => self.average,
+            PowerReading::Instant => self.instant,
         }?;
         let shown = last_refresh(t, sensor.update_us, sensor.phase_us);
         let from = shown.saturating_sub(sensor.window_us);
@@ -540,7 +540,7 @@ mod tests {
         gpu.set_profile(0, &square).unwrap();
         assert_eq!(gpu.power_mw_at(10 * SECOND + 1), Some(100_000));
         assert_eq!(gpu.counter_mj_at(10 * SECOND), 4_000_000);
-        assert_eq!(gpu.reading_mw_at(Reading::Average, SECOND), None);
+        assert_eq!(gpu.reading_mw_at(PowerReading::Average, SECOND), None);
     }
 
     #[test]

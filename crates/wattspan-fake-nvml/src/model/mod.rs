@@ -33,7 +33,7 @@ pub use gpu::Gpu;
 pub use preset::Preset;
 pub use profile::Profile;
 pub use request::RequestTruth;
-pub use sensor::{PowerSensor, Reading, Utilisation};
+pub use sensor::{PowerReading, PowerSensor, Utilisation};
 
 /// What is wrong with a profile or load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 /// Which of the power readings of a GPU is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reading {
+pub enum PowerReading {
     /// `nvmlDeviceGetPowerUsage`.
     Usage,
     /// `NVML_FI_DEV_POWER_AVERAGE`, field 185.

@@ -4,7 +4,7 @@ use super::super::Driver;
 use super::super::device::{Device, Limits, MemoryUse, Mig, Pci, Process, ProcessKind, Slice};
 use super::words::Words;
 use super::{Wrong, error_rule, forgive, unknown};
-use crate::model::{ModelError, PowerSensor, Preset, Profile, Reading, Utilisation};
+use crate::model::{ModelError, PowerReading, PowerSensor, Preset, Profile, Utilisation};
 
 /// Order of `nvmlClockType_t`.
 const CLOCKS: [&str; 4] = ["graphics", "sm", "mem", "video"];
@@ -251,9 +251,9 @@ fn counter(device: &mut Device, words: &mut Words<'_>) -> Result<(), Wrong> {
 /// `sensor usage|average|instant off|exact|[update US] [window US] [phase US]` or `sensor gain F`.
 fn sensor(device: &mut Device, words: &mut Words<'_>) -> Result<(), Wrong> {
     let reading = match words.word()? {
-        "usage" => Reading::Usage,
-        "average" => Reading::Average,
-        "instant" => Reading::Instant,
+        "usage" => PowerReading::Usage,
+        "average" => PowerReading::Average,
+        "instant" => PowerReading::Instant,
         "gain" => return device.power.set_power_gain(words.decimal()?).map_err(wrong),
         other => return Err(unknown(other)),
     };

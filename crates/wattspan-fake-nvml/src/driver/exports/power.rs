@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn reading(view: &View<'_>, reading: Reading) -> Result<c_uint, Code> {
+fn reading(view: &View<'_>, reading: PowerReading) -> Result<c_uint, Code> {
     let milliwatts = view.board()?.power.reading_mw_at(reading, view.now).ok_or(NOT_SUPPORTED)?;
     Ok(milliwatts as c_uint)
 }
@@ -13,7 +13,7 @@ fn total_energy(view: &View<'_>) -> Result<c_ulonglong, Code> {
 }
 
 device_values! {
-    nvmlDeviceGetPowerUsage: c_uint = |view| reading(view, Reading::Usage);
+    nvmlDeviceGetPowerUsage: c_uint = |view| reading(view, PowerReading::Usage);
     nvmlDeviceGetTotalEnergyConsumption: c_ulonglong = |view| total_energy(view);
     nvmlDeviceGetPowerManagementMode: c_uint = |view| view.board().map(|_| 1);
     nvmlDeviceGetPowerManagementLimit: c_uint = |view| Ok(view.board()?.limit.current);
@@ -62,7 +62,7 @@ enum Field {
 /// One field. Field 191, `NVML_FI_DEV_ENERGY`, is left out: neither its unit nor its type is documented.
 fn field(view: &View<'_>, id: c_uint, scope: c_uint) -> Result<Field, Code> {
     let board = view.board()?;
-    let power = |kind: Reading| match scope {
+    let power = |kind: PowerReading| match scope {
         0 => reading(view, kind).map(Field::Small),
         1 if board.power.module_mw() > 0 => {
             reading(view, kind).map(|board_mw| Field::Small(board_mw + board.power.module_mw() as c_uint))
@@ -73,8 +73,8 @@ fn field(view: &View<'_>, id: c_uint, scope: c_uint) -> Result<Field, Code> {
         82 => board.memory_temperature.map(Field::Small).ok_or(NOT_SUPPORTED),
         83 => total_energy(view).map(Field::Large),
         94 => Ok(Field::Small(board.pcie.replays)),
-        185 => power(Reading::Average),
-        186 => power(Reading::Instant),
+        185 => power(PowerReading::Average),
+        186 => power(PowerReading::Instant),
         187 => Ok(Field::Small(board.limit.min)),
         188 => Ok(Field::Small(board.limit.max)),
         189 => Ok(Field::Small(board.limit.default)),
