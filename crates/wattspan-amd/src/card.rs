@@ -13,7 +13,7 @@ use crate::tree::{self, Source};
 
 /// Window that is taken for the firmware's power averages. AMD does not publish their filter; a second is the longest
 /// that the kernel's documentation of other vendors' sensors names, so the uncertainty is on the safe side.
-const AVERAGE_WINDOW: Duration = Duration::from_secs(1);
+pub(crate) const AVERAGE_WINDOW: Duration = Duration::from_secs(1);
 
 /// 2⁻¹⁶ J as a fraction of microjoules: 10⁶ / 65 536.
 const KNOWN_TICK: (u64, u64) = (15_625, 1_024);

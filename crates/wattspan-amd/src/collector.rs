@@ -344,7 +344,7 @@ impl Collector for AmdCollector {
 }
 
 /// Whether a card can be asked without waking it; else why not.
-fn state(source: &dyn Source, who: &Identity) -> Result<(), &'static str> {
+pub(crate) fn state(source: &dyn Source, who: &Identity) -> Result<(), &'static str> {
     match tree::line(source, &format!("{}/power/runtime_status", who.path)).as_deref() {
         Some("suspended" | "suspending") => Err("runtime suspended: the card sleeps and is not woken"),
         Some(_) => Ok(()),
@@ -356,7 +356,7 @@ fn state(source: &dyn Source, who: &Identity) -> Result<(), &'static str> {
 }
 
 /// A sample in which every reading failed for one reason.
-fn failed(device: &Arc<Device>, time: MonoTime, reason: &'static str) -> DeviceSample {
+pub(crate) fn failed(device: &Arc<Device>, time: MonoTime, reason: &'static str) -> DeviceSample {
     let mut sample = DeviceSample::new(Arc::clone(device), time);
     sample.energy = Reading::failed(reason);
     sample.power = Reading::failed(reason);

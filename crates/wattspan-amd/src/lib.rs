@@ -42,6 +42,7 @@
 //!
 //! | feature | adds | needs |
 //! | --- | --- | --- |
+//! | `rocm-smi` | `RocmSmiCollector`, a second back-end (Linux) | `librocm_smi64` and libclang at build time; the program then starts only where `librocm_smi64.so.1` is installed |
 
 mod card;
 mod collector;
@@ -49,6 +50,8 @@ mod gpu_metrics;
 mod limits;
 mod parse;
 mod processes;
+#[cfg(all(feature = "rocm-smi", target_os = "linux"))]
+mod rocm_smi;
 mod stale;
 #[cfg(test)]
 mod tests;
@@ -58,4 +61,6 @@ mod visible;
 pub use collector::{AmdCollector, AmdOptions, ApuEnergy};
 pub use gpu_metrics::{EnergyTick, GpuMetrics, MetricsError, PowerField, gpu_metrics};
 pub use parse::{DrmClient, KfdNode, drm_client, kfd_node};
+#[cfg(all(feature = "rocm-smi", target_os = "linux"))]
+pub use rocm_smi::RocmSmiCollector;
 pub use visible::visible_devices;
