@@ -64,7 +64,7 @@
 //! | `driver version V` · `driver nvml V` · `driver cuda N` | versions |
 //! | `driver reload [V]` | handles become void, NVML uninitialised, counters 0 |
 //! | `delay_us N [FUNCTION]` | time for which a call keeps its caller busy |
-//! | `err FUNCTION CODE [from T] [until T] [times N]` | a function answers with a code; `*` is every function |
+//! | `err FUNCTION CODE [from T] [until T] [times N]` | a function answers with a code; `*` is every function; the latest fitting line counts, and code 0 makes an exception |
 //! | `ok FUNCTION` | takes that back |
 //! | `calls reset` · `reset` | forgets the counts of calls, or everything |
 //! | `gpu N …` · `gpu all …` | one GPU, by the place at which it was made, or each |

@@ -276,6 +276,23 @@ fn case_nvml_09_old_driver_lacks_new_symbols() {
 }
 
 #[test]
+fn case_nvml_11_jetson_starts_and_supports_nothing() {
+    let fake = FakeNvml::new().unwrap();
+    let gpu = fake.gpu(0).name("Orin (nvgpu)").unwrap().fail("*", 3, ErrorWindow::ALWAYS).unwrap();
+    gpu.fail("nvmlDeviceGetName", 0, ErrorWindow::ALWAYS).unwrap();
+    let nvml = driver(&fake);
+    assert_eq!(nvml.device_count().unwrap(), 1);
+    let device = first(&nvml);
+    assert_eq!(device.name().unwrap(), "Orin (nvgpu)");
+    assert!(matches!(device.power_usage(), Err(NvmlError::NotSupported)));
+    assert!(matches!(device.total_energy_consumption(), Err(NvmlError::NotSupported)));
+    assert!(matches!(device.temperature(TemperatureSensor::Gpu), Err(NvmlError::NotSupported)));
+    assert!(matches!(device.utilization_rates(), Err(NvmlError::NotSupported)));
+    assert!(matches!(device.memory_info(), Err(NvmlError::NotSupported)));
+    assert!(matches!(device.clock_info(kind::Clock::SM), Err(NvmlError::NotSupported)));
+}
+
+#[test]
 fn library_without_init_is_refused_by_the_wrapper() {
     let fake = FakeNvml::builder().without_symbol("nvmlInit_v2").load().unwrap();
     assert!(matches!(init(&fake), Err(NvmlError::FailedToLoadSymbol(_))));

@@ -189,7 +189,7 @@ fn limits_are_fields_too() {
 }
 
 #[test]
-fn module_scope_is_a_field_of_its_own() {
+fn case_nvml_05_counter_covers_the_module() {
     let (fake, nvml) = with_lines(&["idle 400", "module 200"]);
     fake.set_time_us(10_000_000).unwrap();
     let device = first(&nvml);

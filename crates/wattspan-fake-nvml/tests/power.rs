@@ -7,7 +7,7 @@ use nvml_wrapper::enums::device::SampleValue;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::structs::device::FieldId;
 use wattspan_fake_nvml::FakeNvml;
-use wattspan_fake_nvml::model::{PowerReading, PowerSensor, Profile};
+use wattspan_fake_nvml::model::{PowerReading, PowerSensor, Preset, Profile};
 
 const SECOND: u64 = 1_000_000;
 
@@ -103,6 +103,86 @@ fn open_load_ends_later() {
     let truth = fake.gpu(0).request("r1").unwrap();
     assert_eq!((truth.end_us, truth.in_flight), (Some(SECOND), 200.0));
     assert!((truth.tail - 50.0).abs() < 1e-3);
+}
+
+#[test]
+fn every_profile_is_counted_to_the_millijoule_on_every_gpu() {
+    let points = Profile::Points(vec![(0, 0.0), (SECOND, 100.0), (3 * SECOND, 100.0), (4 * SECOND, 0.0)]);
+    let burst = Profile::Burst { base: 75.0, high: 450.0, begin_us: 4_321_000, length_us: 300_000 };
+    let square = |period_us, phase_us| {
+        let (low, high, duty) = (100.0, 500.0, 0.5);
+        Profile::Square { low, high, period_us, duty, phase_us }
+    };
+    // Joules to 10 s and to 60 s, by hand.
+    let cases: [(Profile, u64, u64); 8] = [
+        (Profile::Constant { watts: 300.0 }, 3_000_000, 18_000_000),
+        (square(100_000, 0), 3_000_000, 18_000_000),
+        // 97 ms: 103 whole periods are 9.991 s, and 9 ms at 500 W; 618 are 59.946 s, and 48.5 high, 5.5 low.
+        (square(97_000, 0), 2_997_300 + 4_500, 17_983_800 + 24_250 + 550),
+        // Half a period in: 50 ms less high at the beginning come back at the end.
+        (square(100_000, 50_000), 3_000_000, 18_000_000),
+        (
+            Profile::Ramp { from: 100.0, to: 300.0, begin_us: 2 * SECOND, end_us: 4 * SECOND },
+            200_000 + 400_000 + 1_800_000,
+            200_000 + 400_000 + 16_800_000,
+        ),
+        (burst, 750_000 + 112_500, 4_500_000 + 112_500),
+        (Profile::Steps(vec![(0, 50.0), (5 * SECOND, 250.0), (20 * SECOND, 0.0)]), 1_500_000, 4_000_000),
+        (points, 50_000 + 200_000 + 50_000, 300_000),
+    ];
+    let fake = FakeNvml::builder().gpus(cases.len()).load().unwrap();
+    for (slot, (profile, ..)) in cases.iter().enumerate() {
+        fake.gpu(slot).profile(profile).unwrap();
+    }
+    let nvml = driver(&fake);
+    for time in [10 * SECOND, 60 * SECOND] {
+        fake.set_time_us(time).unwrap();
+        for (index, (profile, to_ten, to_sixty)) in cases.iter().enumerate() {
+            let read = nvml.device_by_index(index as u32).unwrap().total_energy_consumption().unwrap();
+            let expected = if time == 10 * SECOND { *to_ten } else { *to_sixty };
+            assert!(read.abs_diff(expected) <= 1, "{profile:?} to {time}: {read} instead of {expected}");
+        }
+    }
+}
+
+#[test]
+fn profile_counts_its_times_from_when_it_is_set() {
+    let fake = FakeNvml::new().unwrap();
+    let burst = Profile::Burst { base: 10.0, high: 110.0, begin_us: SECOND, length_us: SECOND };
+    fake.gpu(0).idle_watts(10.0).unwrap();
+    fake.set_time_us(5 * SECOND).unwrap();
+    fake.gpu(0).profile(&burst).unwrap();
+    fake.set_time_us(10 * SECOND).unwrap();
+    assert_eq!(fake.gpu(0).joules(5 * SECOND, 6 * SECOND).unwrap(), 10.0);
+    assert_eq!(fake.gpu(0).joules(6 * SECOND, 7 * SECOND).unwrap(), 110.0);
+    assert_eq!(energy_mj(&driver(&fake)), 200_000);
+}
+
+#[test]
+fn case_nvml_03_pascal_has_power_and_no_counter() {
+    let fake = FakeNvml::builder().gpus(2).load().unwrap();
+    fake.all_gpus().preset(Preset::Pascal).unwrap();
+    fake.gpu(0).idle_watts(26.0).unwrap();
+    fake.gpu(1).idle_watts(29.0).unwrap();
+    fake.set_time_us(3_600 * SECOND).unwrap();
+    let nvml = driver(&fake);
+    for (index, milliwatts, joules) in [(0, 26_000, 93_600.0), (1, 29_000, 104_400.0)] {
+        let device = nvml.device_by_index(index).unwrap();
+        assert!(matches!(device.total_energy_consumption(), Err(NvmlError::NotSupported)));
+        assert_eq!(device.power_usage().unwrap(), milliwatts);
+        assert_eq!(fake.gpu(index as usize).joules(0, 3_600 * SECOND).unwrap(), joules);
+    }
+}
+
+#[test]
+fn case_nvml_13_counter_and_power_can_disagree() {
+    let fake = FakeNvml::new().unwrap();
+    // 187.443 J shown for 65.318 W over 5.0045 s, which are 326.883931 J.
+    fake.gpu(0).idle_watts(65.318).unwrap().gains(187.443_5 / 326.883_931, 1.0).unwrap();
+    fake.set_time_us(5_004_500).unwrap();
+    let nvml = driver(&fake);
+    assert_eq!(energy_mj(&nvml), 187_443);
+    assert_eq!(nvml.device_by_index(0).unwrap().power_usage().unwrap(), 65_318);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::model::Gpu;
 
-use super::abi::Code;
+use super::abi::{Code, SUCCESS};
 
 /// A GPU.
 #[derive(Debug, Clone)]
@@ -137,6 +137,11 @@ pub(crate) fn injected(rules: &mut [ErrorRule], function: &str, now: u64) -> Opt
     let rule = rules.iter_mut().rev().find(|rule| rule.applies(function, now))?;
     rule.times = rule.times.map(|times| times - 1);
     Some(rule.code)
+}
+
+/// What an injected code means for the call; an injected success exempts it from what other rules say.
+pub(crate) fn answered(code: Option<Code>) -> Result<(), Code> {
+    code.filter(|&code| code != SUCCESS).map_or(Ok(()), Err)
 }
 
 impl Device {

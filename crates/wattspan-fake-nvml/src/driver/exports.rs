@@ -21,7 +21,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::abi::*;
-use super::device::{Device, MemoryUse, Mig, Pci, Process, ProcessKind, injected};
+use super::device::{Device, MemoryUse, Mig, Pci, Process, ProcessKind, answered, injected};
 use super::{Driver, View, encode};
 use crate::model::PowerReading;
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use abi::{Code, GPU_IS_LOST, Handle, INVALID_ARGUMENT, NOT_SUPPORTED, UNINITIALIZED, UNKNOWN};
-use device::{Device, ErrorRule, injected};
+use device::{Device, ErrorRule, answered, injected};
 use script::Script;
 
 /// More than eight-GPU servers need and as many as the largest cloud machines have.
@@ -153,7 +153,7 @@ impl Driver {
         answer: impl FnOnce(&mut Self, u64) -> Result<T, Code>,
     ) -> Result<T, Code> {
         let now = self.ready()?;
-        injected(&mut self.errors, function, now).map_or(Ok(()), Err)?;
+        answered(injected(&mut self.errors, function, now))?;
         answer(self, now)
     }
 
@@ -166,7 +166,7 @@ impl Driver {
     ) -> Result<T, Code> {
         let now = self.ready()?;
         let mut view = self.view(handle, now)?;
-        view.injected(function).map_or(Ok(()), Err)?;
+        view.injected(function)?;
         answer(&mut view)
     }
 
@@ -199,15 +199,16 @@ impl Driver {
 
 impl View<'_> {
     /// The code that a script wants instead of the answer: the slice's rule first, then the GPU's, then everybody's.
-    fn injected(&mut self, function: &str) -> Option<Code> {
+    fn injected(&mut self, function: &str) -> Result<(), Code> {
         let now = self.now;
-        if let (Some(slice), device::Mig::Enabled(slices)) = (self.slice, &mut self.device.mig)
-            && let Some(code) = injected(&mut slices[slice].errors, function, now)
-        {
-            return Some(code);
-        }
-        injected(&mut self.device.errors, function, now)
-            .or_else(|| injected(self.global_errors, function, now))
+        let of_slice = match (self.slice, &mut self.device.mig) {
+            (Some(slice), device::Mig::Enabled(slices)) => injected(&mut slices[slice].errors, function, now),
+            _ => None,
+        };
+        let code = of_slice
+            .or_else(|| injected(&mut self.device.errors, function, now))
+            .or_else(|| injected(self.global_errors, function, now));
+        answered(code)
     }
 
     /// The GPU, for what MIG devices do not support.

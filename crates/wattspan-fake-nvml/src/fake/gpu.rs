@@ -274,7 +274,8 @@ impl<'a> GpuControl<'a> {
         self.line(format_args!("mig add {memory} used {used}{instance}{uuid}{slices}"))
     }
 
-    /// Makes a function fail on this GPU. `*` is every function; `field:186` one field value.
+    /// Makes a function fail on this GPU. `*` is every function; `field:186` one field value. Code 0 is an exception from
+    /// an earlier `*`.
     pub fn fail(self, function: &str, code: u32, window: ErrorWindow) -> Result<Self, Error> {
         self.line(format_args!("err {function} {code}{window}"))
     }

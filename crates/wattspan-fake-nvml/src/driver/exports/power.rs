@@ -38,8 +38,9 @@ unsafe extern "C" fn nvmlDeviceGetFieldValues(device: Handle, count: c_int, valu
     let values = unsafe { std::slice::from_raw_parts_mut(values, count) };
     code(on_device("nvmlDeviceGetFieldValues", device, |view| {
         for value in values {
-            let injected = view.injected(&format!("field:{}", value.field_id));
-            let answer = injected.map_or_else(|| field(view, value.field_id, value.scope_id), Err);
+            let answer = view
+                .injected(&format!("field:{}", value.field_id))
+                .and_then(|()| field(view, value.field_id, value.scope_id));
             value.timestamp = view.now as i64;
             value.latency_us = 0;
             (value.code, value.value_type, value.value) = match answer {

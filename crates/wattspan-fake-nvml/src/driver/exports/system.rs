@@ -8,7 +8,7 @@ fn init(function: &'static str) -> Code {
         if driver.script_broken {
             return Err(UNKNOWN);
         }
-        injected(&mut driver.errors, function, now).map_or(Ok(()), Err)?;
+        answered(injected(&mut driver.errors, function, now))?;
         driver.initialised += 1;
         driver.enumerate();
         Ok(())
