@@ -1,1 +1,5 @@
-//! NVIDIA GPU collector for wattspan over NVML.
+//! NVIDIA GPU collector over NVML, opened at run time.
+
+mod collector;
+
+pub use collector::{NvidiaCollector, NvidiaOptions};

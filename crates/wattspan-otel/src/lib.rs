@@ -1,1 +1,5 @@
 //! OpenTelemetry providers, exporters and tracing layer for wattspan.
+
+mod telemetry;
+
+pub use telemetry::{Telemetry, TelemetryError};
