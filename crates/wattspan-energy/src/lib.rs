@@ -29,14 +29,20 @@
 //!     }
 //!     ledger.advance(at(millis));
 //! }
+//! // Nothing more will come: close what waits for its poll.
+//! let settled = ledger.flush(at(2_000)).settled;
+//! let energy = settled[0].energy.as_ref().unwrap();
 //! let totals = ledger.totals(&gpu.id).unwrap();
 //! assert_eq!(totals.total(), Joules::from_millijoules(310_000));
+//! assert_eq!(totals.inference, energy.total);
 //! ```
 
 mod boundary;
+mod calibration;
 mod electricity;
 mod emissions;
 mod estimate;
+mod flags;
 mod integrate;
 mod ledger;
 mod meter;
@@ -44,6 +50,7 @@ mod price_book;
 mod price_book_litellm;
 mod price_book_own;
 mod sci;
+mod uncertainty;
 
 pub use boundary::{Boundary, InvalidOverhead, Overhead, Scoped};
 pub use electricity::{HardwareRate, InvalidTime, LocalTime, Tariff, UtcOffset, electricity_cost};
@@ -55,7 +62,10 @@ pub use integrate::{
     Integral, PowerMean, PowerPoint, Uncovered, back_dated, clip_means, clip_points, interval_means,
     refreshes, trapezoid,
 };
-pub use ledger::{Closed, Ledger, Ownership, Settled};
-pub use meter::{Measured, Meter};
+pub use ledger::{
+    ByTime, ByTokens, Clipped, Closed, Ledger, LedgerConfig, Ownership, Settled, SharePolicy, Work,
+};
+pub use meter::{Measured, Meter, MeterConfig, SensorKind};
 pub use price_book::{PriceBook, PriceBookError, PriceBookProblem, PriceBookRead, token_cost};
 pub use sci::{Embodied, InvalidSci, sci};
+pub use uncertainty::{UncertaintyModel, WindowEnergy, window_energy};

@@ -1,14 +1,34 @@
 //! Shares each interval's energy among inferences in flight, idle, other processes and unattributed.
+//!
+//! Knows no sensor, clock or thread: intervals come from meters, times with the calls. Each inference in flight costs
+//! [`Ledger::bytes_per_inference`] bytes and a few dozen nanoseconds for each interval of each device.
+
+mod baseline;
+mod book;
+mod policy;
+mod settle;
+mod share;
+#[cfg(test)]
+mod tests;
+mod work;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use wattspan_core::{
-    Device, DeviceId, DeviceScope, DeviceShare, InferenceEnergy, InferenceId, IntervalEnergy, Joules,
-    LatePhases, Method, MonoTime, Ratio, StateEnergy,
+    Device, DeviceId, DeviceScope, InferenceEnergy, InferenceId, IntervalEnergy, Joules, LatePhases,
+    MonoTime, Ratio, StateEnergy, Watts, Workload,
 };
 
 use crate::Measured;
+use crate::flags::Cadence;
+use crate::uncertainty::UncertaintyModel;
+use book::{Account, Book, Context, marked};
+use settle::{Case, Entry, settled};
+use work::WorkTrack;
+
+pub use policy::{ByTime, ByTokens, SharePolicy, Work};
 
 /// How much of a device's draw above idle this program's inferences caused in an interval, by evidence of processes.
 ///
@@ -34,7 +54,8 @@ pub struct Settled {
     pub id: InferenceId,
     /// Its energy; `None` when no device in its scope was measured.
     pub energy: Option<InferenceEnergy>,
-    /// Its energy by tariff, in the order of [`Ledger::tariff`] calls; adds up to the total.
+    /// Its energy by tariff, in the order of [`Ledger::tariff`] calls; adds up to the total. Energy from before the
+    /// first call is under tariff 0.
     pub by_tariff: Vec<(u32, Joules)>,
 }
 
@@ -47,29 +68,76 @@ pub struct Closed {
     pub settled: Vec<Settled>,
 }
 
-/// The ledger. No clock, no thread: times come with the calls.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    devices: BTreeMap<DeviceId, DeviceBook>,
-    inferences: HashMap<InferenceId, Inference>,
-    tariffs: Vec<(MonoTime, u32)>,
+/// What came too late to be shared as it should have been.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Clipped {
+    /// Begins of which a part lies in intervals that were final.
+    pub begins: u64,
+    /// Finishes before the end of what was final; the inference keeps what it had.
+    pub finishes: u64,
+    /// Intervals that overlap what was final; that part of their energy is unattributed.
+    pub intervals: u64,
 }
 
-#[derive(Debug)]
-struct DeviceBook {
-    device: Arc<Device>,
-    pending: Vec<(Measured, Ownership)>,
-    closed_to: MonoTime,
-    totals: StateEnergy,
+/// Settings of a ledger.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LedgerConfig {
+    /// How draw above idle is shared; by tokens unless set.
+    pub policy: Arc<dyn SharePolicy>,
+    /// The uncertainty model.
+    pub uncertainty: UncertaintyModel,
+    /// Relative gain uncertainty of single devices that were calibrated against a meter.
+    pub gains: HashMap<DeviceId, f64>,
+    /// An inference is settled with what is known when it ended longer ago than this.
+    pub settle_within: Duration,
+}
+
+impl Default for LedgerConfig {
+    fn default() -> Self {
+        Self {
+            policy: Arc::new(ByTokens::default()),
+            uncertainty: UncertaintyModel::default(),
+            gains: HashMap::new(),
+            settle_within: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The ledger. No clock, no thread: times come with the calls.
+///
+/// Calls of one poll may come in any order but for [`Ledger::advance`], which ends it. Memory is bounded by what is in
+/// flight: settled inferences and closed intervals are gone, and one that never ends can be given up with
+/// [`Ledger::forget`].
+#[derive(Debug, Default)]
+pub struct Ledger {
+    config: LedgerConfig,
+    books: BTreeMap<DeviceId, Book>,
+    inferences: HashMap<InferenceId, usize>,
+    slots: Vec<Option<Inference>>,
+    free: Vec<usize>,
+    waiting: Vec<usize>,
+    tariffs: Vec<(MonoTime, u32)>,
+    cadence: Cadence,
+    marked: usize,
+    next_seq: u64,
+    clipped: Clipped,
+    stash: Closed,
 }
 
 #[derive(Debug)]
 struct Inference {
+    id: InferenceId,
+    seq: u64,
     begin: MonoTime,
     end: Option<MonoTime>,
     scope: DeviceScope,
-    shares: BTreeMap<DeviceId, Joules>,
-    by_tariff: Vec<(u32, Joules)>,
+    /// Its marks say how it shares; else by time.
+    by_work: bool,
+    work: WorkTrack,
+    decode_steps: f64,
+    forgotten: bool,
 }
 
 impl Ledger {
@@ -78,168 +146,335 @@ impl Ledger {
         Self::default()
     }
 
-    /// An inference begins.
+    /// An empty ledger with settings of its own.
+    pub fn with_config(config: LedgerConfig) -> Self {
+        Self { config, ..Self::default() }
+    }
+
+    /// Memory that each inference in flight takes for a number of devices, marks apart.
+    ///
+    /// **Unit** bytes. A mark takes 24 more; those that no open interval needs are dropped.
+    pub const fn bytes_per_inference(devices: usize) -> usize {
+        size_of::<Option<Inference>>()
+            + size_of::<(InferenceId, usize)>()
+            + 24
+            + devices * Book::BYTES_PER_INFERENCE
+    }
+
+    /// Makes a device known before its first interval, so that inferences wait for it.
+    pub fn add_device(&mut self, device: &Arc<Device>, from: MonoTime) {
+        self.book(device, from);
+    }
+
+    /// A device is gone: nothing waits for its readings until an interval of it comes in again.
+    pub fn remove_device(&mut self, device: &DeviceId) {
+        if let Some(book) = self.books.get_mut(device) {
+            book.lost = true;
+        }
+    }
+
+    /// An inference begins. An id that is open already is left as it is.
     pub fn begin(&mut self, id: InferenceId, at: MonoTime, scope: DeviceScope) {
-        let inference =
-            Inference { begin: at, end: None, scope, shares: BTreeMap::new(), by_tariff: Vec::new() };
-        self.inferences.insert(id, inference);
+        self.begin_as(id, at, scope, Workload::Generation);
+    }
+
+    /// An inference of some kind begins. Loading a model is shared by time, whatever the policy.
+    pub fn begin_as(&mut self, id: InferenceId, at: MonoTime, scope: DeviceScope, workload: Workload) {
+        if self.inferences.contains_key(&id) {
+            return;
+        }
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        let by_work = workload != Workload::Load;
+        let inference = Inference {
+            id,
+            seq,
+            begin: at,
+            end: None,
+            scope,
+            by_work,
+            work: WorkTrack::new(at),
+            decode_steps: 0.0,
+            forgotten: false,
+        };
+        let slot = self.free.pop().unwrap_or(self.slots.len());
+        let mut late = false;
+        for book in self.books.values_mut() {
+            if book.in_scope(&inference.scope).is_some() {
+                late |= at < book.closed_to;
+                book.begin(seq, id, slot, at);
+            }
+        }
+        self.clipped.begins += u64::from(late);
+        self.cadence.begin(at);
+        if slot == self.slots.len() {
+            self.slots.push(Some(inference));
+        } else {
+            self.slots[slot] = Some(inference);
+        }
+        self.inferences.insert(id, slot);
     }
 
     /// Work of an inference so far, as counted at a time: prompt tokens computed and decode steps made.
-    pub fn mark(&mut self, _id: InferenceId, _at: MonoTime, _prompt_tokens: u64, _decode_steps: u64) {}
+    pub fn mark(&mut self, id: InferenceId, at: MonoTime, prompt_tokens: u64, decode_steps: u64) {
+        let closed = self.books.values().map(|book| book.closed_to).min();
+        let Some(inference) = self.open_mut(id).filter(|inference| inference.by_work) else { return };
+        let had_marks = inference.work.has_marks();
+        inference.work.mark(at, prompt_tokens as f64, decode_steps as f64);
+        inference.decode_steps = inference.decode_steps.max(decode_steps as f64);
+        if inference.work.len() > MARKS {
+            match closed {
+                Some(closed) => inference.work.forget_before(closed),
+                None => inference.work.halve(),
+            }
+            // A sensor that stands still must not keep marks without end.
+            if inference.work.len() > 16 * MARKS {
+                inference.work.halve();
+            }
+        }
+        let has_marks = inference.work.has_marks();
+        self.marked += usize::from(has_marks && !had_marks);
+    }
 
     /// An inference has ended.
-    pub fn finish(&mut self, id: InferenceId, at: MonoTime, _phases: LatePhases) {
-        if let Some(inference) = self.inferences.get_mut(&id) {
-            inference.end = Some(at.max(inference.begin));
+    pub fn finish(&mut self, id: InferenceId, at: MonoTime, phases: LatePhases) {
+        let Some(slot) = self.inferences.get(&id).copied() else { return };
+        let Some(inference) = self.slots[slot].as_mut().filter(|inference| inference.end.is_none()) else {
+            return;
+        };
+        let at = at.max(inference.begin);
+        inference.end = Some(at);
+        if inference.by_work {
+            let had_marks = inference.work.has_marks();
+            inference.work.late(inference.begin, at, &phases);
+            self.marked += usize::from(inference.work.has_marks() && !had_marks);
+            inference.decode_steps = inference.decode_steps.max(phases.decode_steps.unwrap_or(0) as f64);
+        }
+        let mut late = false;
+        for book in self.books.values_mut() {
+            late |= book.finish(inference.seq, at);
+        }
+        self.clipped.finishes += u64::from(late);
+        self.waiting.push(slot);
+    }
+
+    /// Gives an inference up: it ends, its energy stays what inferences drew, and it is never settled.
+    pub fn forget(&mut self, id: InferenceId, at: MonoTime) {
+        self.finish(id, at, LatePhases::default());
+        if let Some(inference) = self.open_mut(id) {
+            inference.forgotten = true;
         }
     }
 
     /// From a time on, energy counts under another tariff (an intensity, a price).
     pub fn tariff(&mut self, from: MonoTime, tariff: u32) {
-        self.tariffs.push((from, tariff));
+        let index = self.tariffs.partition_point(|(known, _)| *known <= from);
+        self.tariffs.insert(index, (from, tariff));
+        // What lies before all that is still open can be asked for no more.
+        if self.tariffs.len() > TARIFFS {
+            let closed = self.books.values().map(|book| book.closed_to).min();
+            let passed = closed.map_or(0, |to| self.tariffs.partition_point(|(from, _)| *from <= to));
+            self.tariffs.drain(..passed.saturating_sub(1));
+        }
     }
 
-    /// A device's interval came in. It is closed by the next [`Ledger::advance`].
+    /// A device's interval came in. It is closed by the [`Ledger::advance`] after the next.
     pub fn interval(&mut self, device: &Arc<Device>, measured: Measured, ownership: Ownership) {
-        let book = self.devices.entry(device.id.clone()).or_insert_with(|| DeviceBook {
-            device: Arc::clone(device),
-            pending: Vec::new(),
-            closed_to: measured.start,
-            totals: StateEnergy::default(),
-        });
-        book.pending.push((measured, ownership));
+        self.book(device, measured.start).receive(measured, ownership);
     }
 
     /// Closes the intervals that came in before the last poll and settles what they complete.
-    pub fn advance(&mut self, _now: MonoTime) -> Closed {
-        let mut closed = Closed::default();
-        let mut in_flight: Vec<_> = self.inferences.iter_mut().collect();
-        in_flight.sort_by_key(|(id, _)| **id);
-        for book in self.devices.values_mut() {
-            for (measured, _) in std::mem::take(&mut book.pending) {
-                book.closed_to = measured.end;
-                let id = book.device.id.clone();
-                let Ok(energy) = measured.energy else { continue };
-                let tariff =
-                    self.tariffs.iter().rev().find(|(from, _)| *from <= measured.start).map_or(0, |t| t.1);
-                let state = share(&id, book.device.is_counted(), &measured, energy, tariff, &mut in_flight);
-                book.totals += state;
-                closed.intervals.push(IntervalEnergy::new(
-                    id,
-                    measured.start,
-                    measured.end,
-                    measured.method,
-                    state,
-                ));
+    pub fn advance(&mut self, now: MonoTime) -> Closed {
+        self.close(false);
+        let within = self.config.settle_within;
+        let (books, slots) = (&self.books, &self.slots);
+        let mut done: Vec<(InferenceId, bool)> = Vec::new();
+        for slot in &self.waiting {
+            let Some((inference, end)) = slots[*slot].as_ref().and_then(|known| Some((known, known.end?)))
+            else {
+                continue;
+            };
+            if covered(books, inference, end) {
+                done.push((inference.id, false));
+            } else if now.since(end) > within {
+                done.push((inference.id, true));
             }
         }
-        let covered = self.devices.values().map(|book| book.closed_to).min();
-        let mut done: Vec<InferenceId> = self
-            .inferences
-            .iter()
-            .filter(|(_, inference)| inference.end.is_some_and(|end| covered.is_some_and(|to| to >= end)))
-            .map(|(id, _)| *id)
-            .collect();
-        done.sort();
-        closed.settled = done.into_iter().filter_map(|id| self.settle(id)).collect();
-        closed
+        done.sort_unstable_by_key(|(id, _)| *id);
+        for (id, early) in done {
+            if let Some(settled) = self.settle_now(id, early && !self.books.is_empty()) {
+                self.stash.settled.push(settled);
+            }
+        }
+        self.waiting
+            .retain(|slot| self.slots[*slot].as_ref().is_some_and(|inference| inference.end.is_some()));
+        std::mem::take(&mut self.stash)
+    }
+
+    /// Closes all intervals that have come in, for a shutdown: what is still queued elsewhere is not waited for.
+    pub fn flush(&mut self, now: MonoTime) -> Closed {
+        self.close(true);
+        self.advance(now)
     }
 
     /// Settles an inference with what is known, at a bound on the wait or at shutdown; `None` when it is not known.
+    ///
+    /// Intervals that this closes come with the next [`Ledger::advance`]. One that has not ended ends with what is
+    /// closed.
     pub fn settle(&mut self, id: InferenceId) -> Option<Settled> {
-        let inference = self.inferences.remove(&id)?;
-        let devices: Vec<DeviceShare> = inference
-            .shares
-            .into_iter()
-            .filter_map(|(id, energy)| {
-                let kind = self.devices.get(&id)?.device.kind;
-                Some(DeviceShare::new(id, kind, Method::Counter, energy))
-            })
-            .collect();
-        let energy = (!devices.is_empty()).then(|| {
-            let total = devices.iter().map(|share| share.energy).sum();
-            let mut energy = InferenceEnergy::new(total, Method::Counter, "time");
-            energy.devices = devices;
-            energy
+        let slot = *self.inferences.get(&id)?;
+        let end = self.slots[slot].as_ref()?.end;
+        if self.books.values().any(|book| book.could_tell(end.unwrap_or(MonoTime::from_nanos(u64::MAX)))) {
+            self.close(true);
+        }
+        let inference = self.slots[slot].as_ref()?;
+        let end = end.unwrap_or_else(|| {
+            let closed = self.books.values().map(|book| book.closed_to).max();
+            closed.unwrap_or(inference.begin).max(inference.begin)
         });
-        Some(Settled { id, energy, by_tariff: inference.by_tariff })
+        let early = inference.end.is_none() || !covered(&self.books, inference, end);
+        if inference.end.is_none() {
+            self.finish(id, end, LatePhases::default());
+        }
+        let early = early && !self.books.is_empty();
+        let settled = self.settle_now(id, early);
+        self.waiting.retain(|waiting| *waiting != slot);
+        settled
     }
 
     /// A device's energy so far by state; the parts add up to what its sensor counted in closed intervals.
+    ///
+    /// A device that others contain has time with inferences in flight as `inference` too, though none is charged.
     pub fn totals(&self, device: &DeviceId) -> Option<StateEnergy> {
-        self.devices.get(device).map(|book| book.totals)
+        self.books.get(device).map(|book| book.totals)
+    }
+
+    /// Draw of a device with nothing in flight: the median of the session, by time. **Absent** before it was seen idle.
+    pub fn baseline(&self, device: &DeviceId) -> Option<Watts> {
+        self.books.get(device).and_then(Book::session_baseline).and_then(Watts::new)
     }
 
     /// How many inferences are in flight or wait to be settled.
     pub fn open(&self) -> usize {
         self.inferences.len()
     }
+
+    /// What came too late so far.
+    pub fn clipped(&self) -> Clipped {
+        self.clipped
+    }
+
+    fn open_mut(&mut self, id: InferenceId) -> Option<&mut Inference> {
+        let slot = *self.inferences.get(&id)?;
+        self.slots[slot].as_mut()
+    }
+
+    /// The book of a device, which knows all that is open.
+    fn book(&mut self, device: &Arc<Device>, from: MonoTime) -> &mut Book {
+        let slots = &self.slots;
+        self.books.entry(device.id.clone()).or_insert_with(|| {
+            let mut book = Book::new(Arc::clone(device), from);
+            let open = slots.iter().enumerate();
+            let mut open: Vec<_> = open.filter_map(|(slot, known)| Some((slot, known.as_ref()?))).collect();
+            open.sort_unstable_by_key(|(_, inference)| inference.seq);
+            for (slot, inference) in open {
+                if book.in_scope(&inference.scope).is_some() {
+                    book.begin(inference.seq, inference.id, slot, inference.begin);
+                    if let Some(end) = inference.end {
+                        book.finish(inference.seq, end);
+                    }
+                }
+            }
+            book
+        })
+    }
+
+    fn close(&mut self, all: bool) {
+        let (slots, policy, unmarked) = (&self.slots, &*self.config.policy, self.marked == 0);
+        let rate = |slot: usize, from: u64, to: u64| {
+            if unmarked {
+                return None;
+            }
+            slots.get(slot)?.as_ref().and_then(|inference| marked(&inference.work, policy, from, to))
+        };
+        let context = Context { model: &self.config.uncertainty, tariffs: &self.tariffs, rate: &rate };
+        for book in self.books.values_mut() {
+            while let Some((measured, ownership)) = book.due(all) {
+                let (interval, late) = book.close(measured, ownership, &context);
+                self.clipped.intervals += u64::from(late);
+                self.stash.intervals.extend(interval);
+            }
+            book.polled();
+        }
+    }
+
+    /// Takes an inference out and puts its figure together.
+    fn settle_now(&mut self, id: InferenceId, early: bool) -> Option<Settled> {
+        let slot = self.inferences.remove(&id)?;
+        let inference = self.slots[slot].take()?;
+        self.free.push(slot);
+        self.marked -= usize::from(inference.work.has_marks());
+        let end = inference.end.unwrap_or(inference.begin);
+        let model = &self.config.uncertainty;
+        let mut accounts: Vec<(Arc<Device>, Account, Option<f64>)> = Vec::new();
+        for book in self.books.values_mut() {
+            let Some(charged) = book.in_scope(&inference.scope) else { continue };
+            let last = book.closed_to >= end;
+            let account = book.take(inference.seq, model, last);
+            if charged && let Some(account) = account {
+                accounts.push((Arc::clone(&book.device), account, book.session_baseline()));
+            }
+        }
+        if inference.forgotten {
+            return None;
+        }
+        let missing = match &inference.scope {
+            DeviceScope::Gpus(ids) | DeviceScope::Only(ids) => {
+                ids.iter().any(|id| !self.books.contains_key(id))
+            }
+            _ => false,
+        };
+        let length = end.since(inference.begin);
+        let steps = inference.decode_steps;
+        let case = Case {
+            id,
+            begin: inference.begin,
+            end,
+            policy: self.config.policy.name(),
+            early,
+            missing,
+            cadence: self.cadence.period(),
+            decode: (steps >= 1.0).then(|| length.div_f64(steps)),
+        };
+        let entries = accounts
+            .iter()
+            .map(|(device, account, baseline)| Entry {
+                device,
+                account: account.clone(),
+                baseline: *baseline,
+                gain: self.config.gains.get(&device.id).copied(),
+            })
+            .collect();
+        Some(settled(case, entries, &self.tariffs, model))
+    }
 }
 
-/// Cuts an interval by time at every begin and end, and shares each segment equally.
-fn share(
-    device: &DeviceId,
-    counted: bool,
-    measured: &Measured,
-    energy: Joules,
-    tariff: u32,
-    in_flight: &mut [(&InferenceId, &mut Inference)],
-) -> StateEnergy {
-    let mut cuts = vec![measured.start.nanos(), measured.end.nanos()];
-    let within = |time: MonoTime| time > measured.start && time < measured.end;
-    for (_, inference) in in_flight.iter() {
-        cuts.extend(
-            [Some(inference.begin), inference.end]
-                .into_iter()
-                .flatten()
-                .filter(|t| within(*t))
-                .map(MonoTime::nanos),
-        );
-    }
-    cuts.sort_unstable();
-    cuts.dedup();
-    let length = i128::from(measured.end.nanos() - measured.start.nanos()).max(1);
-    let mut state = StateEnergy::default();
-    let mut spent = Joules::ZERO;
-    for pair in cuts.windows(2) {
-        // Each segment gets what is due up to its end less what was given before: nothing is lost to rounding.
-        let due = energy.microjoules() * i128::from(pair[1] - measured.start.nanos()) / length;
-        let part = Joules::from_microjoules(due) - spent;
-        spent += part;
-        let mut users: Vec<&mut Inference> = in_flight
-            .iter_mut()
-            .filter(|(_, inference)| {
-                counted
-                    && in_scope(&inference.scope, device)
-                    && inference.begin.nanos() <= pair[0]
-                    && inference.end.is_none_or(|end| end.nanos() >= pair[1])
-            })
-            .map(|(_, inference)| &mut **inference)
-            .collect();
-        let Some(count) = i128::try_from(users.len()).ok().filter(|count| *count > 0) else {
-            state.idle += part;
-            continue;
-        };
-        state.inference += part;
-        let mut given = 0;
-        for (index, user) in users.iter_mut().enumerate() {
-            let up_to = part.microjoules() * (index as i128 + 1) / count;
-            let own = Joules::from_microjoules(up_to - given);
-            given = up_to;
-            *user.shares.entry(device.clone()).or_default() += own;
-            match user.by_tariff.last_mut().filter(|(last, _)| *last == tariff) {
-                Some((_, sum)) => *sum += own,
-                None => user.by_tariff.push((tariff, own)),
+/// Whether all devices that an inference may use have told all about it.
+fn covered(books: &BTreeMap<DeviceId, Book>, inference: &Inference, end: MonoTime) -> bool {
+    let mut any = false;
+    for book in books.values() {
+        if book.in_scope(&inference.scope) == Some(true) {
+            any = true;
+            if !book.covers(end) {
+                return false;
             }
         }
     }
-    state
+    // While no device is known at all, one may yet come.
+    any || !books.is_empty()
 }
 
-fn in_scope(scope: &DeviceScope, device: &DeviceId) -> bool {
-    match scope {
-        DeviceScope::Gpus(ids) | DeviceScope::Only(ids) => ids.contains(device),
-        _ => true,
-    }
-}
+/// Marks of an inference that are kept before old ones are looked for.
+const MARKS: usize = 64;
+/// Changes of tariff that are kept before old ones are looked for.
+const TARIFFS: usize = 64;

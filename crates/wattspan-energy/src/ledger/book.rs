@@ -1,0 +1,553 @@
+//! One device's book: its intervals, and what each inference in flight has had of them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wattspan_core::{
+    Device, DeviceScope, GapReason, InferenceId, IntervalEnergy, Joules, Method, MonoTime, StateEnergy, Watts,
+};
+
+use super::Ownership;
+use super::baseline::Baseline;
+use super::share::{FRACTION, Interval, Part, Piece, Rest, Splitter, TOO_MUCH, WHOLE};
+use super::work::WorkTrack;
+use crate::meter::{Measured, SensorKind, prorate};
+use crate::uncertainty::{Exposure, Random, Surroundings, UncertaintyModel};
+
+/// One device's book.
+#[derive(Debug)]
+pub(super) struct Book {
+    pub(super) device: Arc<Device>,
+    queue: VecDeque<Queued>,
+    /// Up to here intervals are final.
+    pub(super) closed_to: MonoTime,
+    /// Begin and end of the last interval that came in.
+    received: (MonoTime, MonoTime),
+    pub(super) totals: StateEnergy,
+    baseline: Baseline,
+    /// Latest end of an inference on this device.
+    last_end: Option<u64>,
+    /// The interval closed last, as the next one will see it.
+    last: Option<Surroundings>,
+    /// In order of `seq`.
+    active: Vec<Active>,
+    dead: usize,
+    /// Largest mean power seen.
+    largest: f64,
+    /// Refresh period and sensor, as of the last interval.
+    pub(super) refresh: Option<Duration>,
+    sensor: SensorKind,
+    /// Nobody waits for its readings any more.
+    pub(super) lost: bool,
+    splitter: Splitter,
+    pieces: Vec<Piece>,
+    places: Vec<usize>,
+    cuts: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Queued {
+    measured: Measured,
+    ownership: Ownership,
+    /// Came in since the last poll.
+    fresh: bool,
+}
+
+/// An inference on a device.
+#[derive(Debug)]
+struct Active {
+    seq: u64,
+    id: InferenceId,
+    slot: usize,
+    begin: u64,
+    /// `u64::MAX` while it runs.
+    end: u64,
+    standing: Standing,
+    account: Account,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It gets its share.
+    Charged,
+    /// It has been settled early: what more it draws is nobody's.
+    Settled,
+    /// Nothing is left to do.
+    Dead,
+}
+
+/// What an inference has had of a device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Account {
+    pub(super) energy: i128,
+    /// Times 2³².
+    idle: i128,
+    /// Times 2³².
+    by_time: i128,
+    /// By tariff; most inferences see one.
+    pub(super) tariffs: Vec<(u32, i128)>,
+    pub(super) covered: u64,
+    pub(super) method: Option<Method>,
+    pub(super) without_baseline: bool,
+    pub(super) random: Random,
+    pending: Option<Exposure>,
+    /// Own share times time, in seconds.
+    share_time: f64,
+    /// Energy of all intervals that it was in.
+    pub(super) intervals: Joules,
+    pub(super) refresh: Duration,
+    pub(super) limit: f64,
+    pub(super) cross_check: Option<f64>,
+    resolution: Joules,
+    /// The sensor sees a part of the time only.
+    pub(super) part_time: bool,
+}
+
+impl Account {
+    pub(super) fn idle(&self) -> i128 {
+        (self.idle >> FRACTION).min(self.energy)
+    }
+
+    pub(super) fn policy_spread(&self) -> i128 {
+        (self.energy - (self.by_time >> FRACTION)).abs()
+    }
+
+    /// Mean share while in flight.
+    pub(super) fn share(&self) -> f64 {
+        if self.covered == 0 { 0.0 } else { self.share_time / (self.covered as f64 / 1e9) }
+    }
+
+    fn charge(&mut self, tariff: u32, microjoules: i128) {
+        match self.tariffs.iter_mut().find(|(known, _)| *known == tariff) {
+            Some((_, sum)) => *sum += microjoules,
+            None => self.tariffs.push((tariff, microjoules)),
+        }
+    }
+}
+
+/// What the ledger knows beside the book when an interval closes.
+pub(super) struct Context<'a> {
+    pub(super) model: &'a UncertaintyModel,
+    pub(super) tariffs: &'a [(MonoTime, u32)],
+    /// Work per nanosecond of an inference in a stretch, in units of 2⁻⁵⁰.
+    pub(super) rate: &'a dyn Fn(usize, u64, u64) -> Option<i128>,
+}
+
+impl Book {
+    /// What one inference takes in a book.
+    pub(super) const BYTES_PER_INFERENCE: usize = size_of::<Active>();
+
+    pub(super) fn new(device: Arc<Device>, from: MonoTime) -> Self {
+        Self {
+            device,
+            queue: VecDeque::new(),
+            closed_to: from,
+            received: (MonoTime::ZERO, from),
+            totals: StateEnergy::default(),
+            baseline: Baseline::default(),
+            last_end: None,
+            last: None,
+            active: Vec::new(),
+            dead: 0,
+            largest: 0.0,
+            refresh: None,
+            sensor: SensorKind::Counter,
+            lost: false,
+            splitter: Splitter::default(),
+            pieces: Vec::new(),
+            places: Vec::new(),
+            cuts: Vec::new(),
+        }
+    }
+
+    /// Whether inferences of a scope run on this device, and whether they are charged for it.
+    ///
+    /// All run on every device; a device that others already contain is charged only to those that name it, and not
+    /// also to those that name its parent.
+    pub(super) fn in_scope(&self, scope: &DeviceScope) -> Option<bool> {
+        let device = &*self.device;
+        let counted = device.is_counted();
+        let gpu =
+            matches!(device.kind, wattspan_core::DeviceKind::Gpu | wattspan_core::DeviceKind::GpuPartition);
+        match scope {
+            DeviceScope::All => Some(counted),
+            DeviceScope::Gpus(_) if !gpu => Some(counted),
+            DeviceScope::Gpus(ids) | DeviceScope::Only(ids) => ids.contains(&device.id).then(|| {
+                counted
+                    || (is_part(device.kind) && !device.parent.as_ref().is_some_and(|id| ids.contains(id)))
+            }),
+            _ => Some(counted),
+        }
+    }
+
+    pub(super) fn begin(&mut self, seq: u64, id: InferenceId, slot: usize, at: MonoTime) {
+        let begin = at.nanos();
+        self.active.push(Active {
+            seq,
+            id,
+            slot,
+            begin,
+            end: u64::MAX,
+            standing: Standing::Charged,
+            account: Account::default(),
+        });
+    }
+
+    /// Sets the end; answers whether a part of that time was final already.
+    pub(super) fn finish(&mut self, seq: u64, at: MonoTime) -> bool {
+        let closed_to = self.closed_to;
+        let Some(active) = self.find(seq) else { return false };
+        let late = at < closed_to && active.begin < closed_to.nanos();
+        active.end = at.nanos().max(active.begin);
+        late
+    }
+
+    fn find(&mut self, seq: u64) -> Option<&mut Active> {
+        let index = self.active.binary_search_by_key(&seq, |active| active.seq).ok()?;
+        self.active.get_mut(index)
+    }
+
+    pub(super) fn receive(&mut self, measured: Measured, ownership: Ownership) {
+        self.received = (measured.start.max(self.received.1), self.received.1.max(measured.end));
+        self.refresh = measured.refresh.or(Some(measured.length()));
+        self.sensor = measured.sensor;
+        self.lost = false;
+        self.queue.push_back(Queued { measured, ownership, fresh: true });
+    }
+
+    /// The next interval that may be closed: not one that came in since the last poll, unless all may.
+    pub(super) fn due(&mut self, all: bool) -> Option<(Measured, Ownership)> {
+        let due = self.queue.front().is_some_and(|queued| all || !queued.fresh);
+        due.then(|| self.queue.pop_front()).flatten().map(|queued| (queued.measured, queued.ownership))
+    }
+
+    /// A poll is over: what came in may be closed by the next.
+    pub(super) fn polled(&mut self) {
+        for queued in &mut self.queue {
+            queued.fresh = false;
+        }
+    }
+
+    /// Whether intervals wait that would tell more about a time up to `end`.
+    pub(super) fn could_tell(&self, end: MonoTime) -> bool {
+        self.closed_to < end && self.queue.iter().any(|queued| queued.measured.start < end)
+    }
+
+    /// Whether all that will ever be known about a time up to `end` is known.
+    pub(super) fn covers(&self, end: MonoTime) -> bool {
+        if self.lost {
+            return true;
+        }
+        let settled = match self.sensor {
+            SensorKind::TrailingMean { window } => {
+                self.received.1 >= end + window / 2 + self.refresh.unwrap_or_default()
+            }
+            _ => self.received.0 >= end,
+        };
+        settled && self.closed_to >= end
+    }
+
+    /// Takes out an inference's account. `last` says that nothing more can come for it.
+    pub(super) fn take(&mut self, seq: u64, model: &UncertaintyModel, last: bool) -> Option<Account> {
+        let after = self.queue.front().and_then(|queued| queued.measured.power()).map(Watts::watts);
+        let around = self.last;
+        let active = self.find(seq).filter(|active| active.standing == Standing::Charged)?;
+        let mut account = std::mem::take(&mut active.account);
+        active.standing = if last { Standing::Dead } else { Standing::Settled };
+        if last {
+            self.dead += 1;
+        }
+        if let (Some(around), Some(pending)) = (around, account.pending.take()) {
+            account.random.add(model, &around, &pending, after);
+        }
+        account.random.resolution(model, account.resolution);
+        Some(account)
+    }
+
+    pub(super) fn session_baseline(&self) -> Option<f64> {
+        self.baseline.session()
+    }
+
+    fn compact(&mut self) {
+        let closed_to = self.closed_to.nanos();
+        if self.dead > 0 || self.active.iter().any(|active| active.standing == Standing::Settled) {
+            self.active.retain(|active| match active.standing {
+                Standing::Charged => true,
+                Standing::Settled => active.end > closed_to,
+                Standing::Dead => false,
+            });
+            self.dead = 0;
+        }
+    }
+
+    /// Closes an interval: shares its energy and makes it final. Answers with what came of it, and whether a part of
+    /// it was final already.
+    pub(super) fn close(
+        &mut self,
+        mut measured: Measured,
+        ownership: Ownership,
+        context: &Context<'_>,
+    ) -> (Option<IntervalEnergy>, bool) {
+        self.compact();
+        let (id, original) = (self.device.id.clone(), measured.start);
+        let mut overlapping = StateEnergy::default();
+        let late = measured.start < self.closed_to;
+        if late {
+            // Time that was closed before is not opened again: what is measured for it twice is nobody's.
+            let twice = measured.end.min(self.closed_to).since(measured.start);
+            if let Ok(energy) = &mut measured.energy {
+                let part = prorate(*energy, twice, measured.end.since(measured.start));
+                overlapping.unattributed = part;
+                *energy -= part;
+            }
+            measured.start = self.closed_to;
+        }
+        if measured.end <= measured.start {
+            overlapping.unattributed += measured.energy.unwrap_or_default();
+            self.totals += overlapping;
+            let interval = IntervalEnergy::new(
+                id,
+                original.min(measured.end),
+                measured.end,
+                measured.method,
+                overlapping,
+            );
+            return ((overlapping.total() != Joules::ZERO).then_some(interval), late);
+        }
+        let energy = measured.energy.and_then(|energy| {
+            if (0..TOO_MUCH).contains(&energy.microjoules()) {
+                Ok(energy)
+            } else {
+                Err(GapReason::Implausible)
+            }
+        });
+        let Ok(energy) = energy else {
+            let reason = energy.err().unwrap_or(GapReason::Missing);
+            self.fold(context.model, None);
+            self.last = None;
+            self.passed_ends(measured.end);
+            self.closed_to = measured.end;
+            return (Some(IntervalEnergy::gap(id, original, measured.end, measured.method, reason)), late);
+        };
+        let mut state = self.share(&measured, energy, ownership, context);
+        state += overlapping;
+        self.totals += state;
+        self.closed_to = measured.end;
+        (Some(IntervalEnergy::new(id, original, measured.end, measured.method, state)), late)
+    }
+
+    fn share(
+        &mut self,
+        measured: &Measured,
+        energy: Joules,
+        ownership: Ownership,
+        context: &Context<'_>,
+    ) -> StateEnergy {
+        let (start, end) = (measured.start.nanos(), measured.end.nanos());
+        let power = measured.power().map_or(0.0, Watts::watts);
+        self.fold(context.model, Some(power));
+        self.largest = self.largest.max(power);
+        self.gather(start, end, context);
+        let clear = match measured.sensor {
+            SensorKind::TrailingMean { window } => window / 2,
+            _ => Duration::ZERO,
+        };
+        let baseline = self.baseline.before(start, clear);
+        let part = |share: wattspan_core::Ratio| (share.ratio().clamp(0.0, 1.0) * WHOLE as f64) as i128;
+        let ours = part(ownership.ours);
+        let interval = Interval {
+            start,
+            end,
+            microjoules: energy.microjoules(),
+            baseline,
+            ours,
+            others: part(ownership.others).min(WHOLE - ours),
+        };
+        let tariff = self.tariffs(start, end, context.tariffs);
+        let rest = self.splitter.split(&interval, &self.pieces, &self.cuts);
+        let limit = measured.limit.map_or(self.largest, Watts::watts).max(self.largest);
+        self.last = Some(Surroundings {
+            sensor: measured.sensor,
+            before: self.last.map(|last| last.power),
+            power,
+            range: (limit - self.baseline.session().unwrap_or(0.0)).max(0.0),
+            length: measured.length().as_secs_f64(),
+            refresh: measured.refresh,
+        });
+        let mut state = StateEnergy {
+            idle: Joules::from_microjoules(rest.idle),
+            other: Joules::from_microjoules(rest.other),
+            unattributed: Joules::from_microjoules(rest.unattributed),
+            ..StateEnergy::default()
+        };
+        let facts = Facts { measured, energy, limit, baseline: baseline.is_some(), rest, context };
+        for index in 0..self.pieces.len() {
+            let microjoules = self.splitter.parts[index].microjoules;
+            if self.active[self.places[index]].standing == Standing::Charged {
+                state.inference += Joules::from_microjoules(microjoules);
+                self.credit(index, &facts, tariff);
+            } else {
+                state.unattributed += Joules::from_microjoules(microjoules);
+            }
+        }
+        if self.pieces.is_empty() {
+            self.learn_idle(measured, power);
+        }
+        self.passed_ends(measured.end);
+        state
+    }
+
+    /// An interval without anything in flight tells the idle draw, unless it may hold the after-draw of an inference.
+    fn learn_idle(&mut self, measured: &Measured, power: f64) {
+        let after_draw = match measured.sensor {
+            SensorKind::TrailingMean { window } => window,
+            _ => AFTER_DRAW,
+        };
+        let clear = self
+            .last_end
+            .is_none_or(|end| measured.start.nanos() >= end.saturating_add(after_draw.as_nanos() as u64));
+        if clear {
+            self.baseline.idle(measured.start.nanos(), measured.end.nanos(), power);
+        }
+    }
+
+    /// Who was in flight in an interval, and when.
+    fn gather(&mut self, start: u64, end: u64, context: &Context<'_>) {
+        self.pieces.clear();
+        self.places.clear();
+        for (place, active) in self.active.iter().enumerate() {
+            let (from, to) = (active.begin.max(start), active.end.min(end));
+            if from < to && active.standing != Standing::Dead {
+                let rate = (context.rate)(active.slot, from, to);
+                self.pieces.push(Piece { id: active.id, from, to, rate });
+                self.places.push(place);
+            }
+        }
+    }
+
+    /// The tariff at the start of an interval; changes inside it go into `cuts`.
+    fn tariffs(&mut self, start: u64, end: u64, tariffs: &[(MonoTime, u32)]) -> u32 {
+        let first = tariffs.partition_point(|(from, _)| from.nanos() <= start);
+        self.cuts.clear();
+        self.cuts
+            .extend(tariffs[first..].iter().map(|(from, _)| from.nanos()).take_while(|from| *from < end));
+        first.checked_sub(1).map_or(0, |index| tariffs[index].1)
+    }
+
+    fn credit(&mut self, index: usize, facts: &Facts<'_>, tariff: u32) {
+        let (piece, part) = (self.pieces[index], self.splitter.parts[index]);
+        let active = &mut self.active[self.places[index]];
+        let (begins, ends) =
+            (active.begin >= facts.measured.start.nanos(), active.end <= facts.measured.end.nanos());
+        let account = &mut active.account;
+        account.energy += part.microjoules;
+        account.idle += part.idle;
+        account.by_time += part.by_time;
+        account.covered += piece.to - piece.from;
+        account.without_baseline |= !facts.baseline;
+        account.intervals += facts.energy;
+        account.limit = account.limit.max(facts.limit);
+        account.resolution = account.resolution.max(facts.measured.resolution);
+        account.cross_check = facts.measured.cross_check.or(account.cross_check);
+        account.method =
+            Some(account.method.map_or(facts.measured.method, |method| method.with(facts.measured.method)));
+        let length = facts.measured.length();
+        let refresh = facts.measured.refresh.unwrap_or(length);
+        account.refresh = account.refresh.max(refresh);
+        if let SensorKind::Instant { window } = facts.measured.sensor {
+            account.part_time |= window.as_secs_f64() < 0.9 * refresh.as_secs_f64();
+        }
+        let exposure = facts.exposure(&piece, &part, usize::from(begins) + usize::from(ends));
+        account.share_time += exposure.own;
+        account.pending = Some(exposure);
+        if self.cuts.is_empty() {
+            account.charge(tariff, part.microjoules);
+            return;
+        }
+        let (mut from, mut current, mut given) = (facts.measured.start.nanos(), tariff, 0);
+        for cut in &self.cuts {
+            let share = self.splitter.exact_between(&piece, from, *cut) >> FRACTION;
+            account.charge(current, share);
+            given += share;
+            from = *cut;
+            current = facts
+                .context
+                .tariffs
+                .iter()
+                .rev()
+                .find(|(at, _)| at.nanos() == *cut)
+                .map_or(current, |t| t.1);
+        }
+        account.charge(current, part.microjoules - given);
+    }
+
+    /// Adds the terms of the interval before, now that its successor is known.
+    fn fold(&mut self, model: &UncertaintyModel, after: Option<f64>) {
+        let Some(around) = self.last else { return };
+        for active in &mut self.active {
+            if let Some(pending) = active.account.pending.take() {
+                active.account.random.add(model, &around, &pending, after);
+            }
+        }
+    }
+
+    fn passed_ends(&mut self, to: MonoTime) {
+        let ends = self.active.iter().map(|active| active.end).filter(|end| *end <= to.nanos());
+        self.last_end = ends.max().max(self.last_end);
+    }
+}
+
+/// What all pieces of an interval have in common.
+struct Facts<'a> {
+    measured: &'a Measured,
+    energy: Joules,
+    limit: f64,
+    baseline: bool,
+    rest: Rest,
+    context: &'a Context<'a>,
+}
+
+impl Facts<'_> {
+    fn exposure(&self, piece: &Piece, part: &Part, edges: usize) -> Exposure {
+        let length = self.measured.length().as_secs_f64();
+        let free = self.rest.free as f64 / 1e9;
+        let inside = (piece.to - piece.from) as f64 / 1e9;
+        // Own share of the interval's energy in flight, and of the power while in flight.
+        let share = if self.rest.busy > 0 { part.exact as f64 / self.rest.busy as f64 } else { 0.0 };
+        let own = share * (length - free);
+        let inner = if inside > 0.0 { (own / inside).min(1.0) } else { 0.0 };
+        let lag = self.measured.lag.as_secs_f64();
+        let marks = if piece.rate.is_some() { edges as f64 } else { 0.0 };
+        Exposure {
+            idle: free * share,
+            spread: length * part.spread,
+            edge: lag * inner * edges as f64,
+            mark: self.context.model.mark_latency.as_secs_f64() * inner * marks,
+            own,
+            step: lag * share,
+        }
+    }
+}
+
+/// Work of an inference per nanosecond in a stretch, for [`Context::rate`].
+pub(super) fn rate(weight: f64, length: u64) -> Option<i128> {
+    let rate = weight / length.max(1) as f64 * (1_u64 << 50) as f64;
+    // The sum over a million inferences must leave room for the products in `share`.
+    (rate >= 0.0 && rate < 1e17).then_some(rate as i128)
+}
+
+/// Weight of an inference's marks in a stretch.
+pub(super) fn marked(track: &WorkTrack, policy: &dyn super::SharePolicy, from: u64, to: u64) -> Option<i128> {
+    let work = track.within(from, to)?;
+    rate(policy.weight(&work)?, to - from)
+}
+
+/// How long a device may go on drawing after an end: caches are written back and clocks step down.
+const AFTER_DRAW: Duration = Duration::from_millis(50);
+
+/// Whether devices of a kind are a part of another and can be measured by themselves.
+fn is_part(kind: wattspan_core::DeviceKind) -> bool {
+    use wattspan_core::DeviceKind::{CpuPart, GpuPartition};
+    matches!(kind, GpuPartition | CpuPart)
+}

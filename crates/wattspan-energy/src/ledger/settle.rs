@@ -1,0 +1,152 @@
+//! Puts an inference's figure together from its accounts.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use wattspan_core::{
+    Device, DeviceShare, EnergyFlag, EnergyRange, InferenceEnergy, InferenceId, Joules, Method, MonoTime,
+    Ratio,
+};
+
+use super::Settled;
+use super::book::Account;
+use crate::flags::keeps_step;
+use crate::uncertainty::{UncertaintyModel, half_widths};
+
+/// An account with the device that it is on.
+pub(super) struct Entry<'a> {
+    pub(super) device: &'a Device,
+    pub(super) account: Account,
+    pub(super) baseline: Option<f64>,
+    pub(super) gain: Option<f64>,
+}
+
+/// What is known about the inference itself.
+pub(super) struct Case {
+    pub(super) id: InferenceId,
+    pub(super) begin: MonoTime,
+    pub(super) end: MonoTime,
+    pub(super) policy: Cow<'static, str>,
+    pub(super) early: bool,
+    /// A device that was asked for is not there at all.
+    pub(super) missing: bool,
+    /// Period with which inferences begin, and with which this one decodes.
+    pub(super) cadence: Option<Duration>,
+    pub(super) decode: Option<Duration>,
+}
+
+pub(super) fn settled(
+    case: Case,
+    entries: Vec<Entry<'_>>,
+    tariffs: &[(MonoTime, u32)],
+    model: &UncertaintyModel,
+) -> Settled {
+    let length = case.end.since(case.begin);
+    let mut tally = Tally::default();
+    let mut coverage = if case.missing { Ratio::ZERO } else { Ratio::ONE };
+    for entry in entries {
+        let covered = covered(&entry.account, length);
+        coverage = coverage.min(covered);
+        if entry.account.method.is_some() {
+            tally.add(&case, entry, covered, model);
+        }
+    }
+    let by_tariff = in_order(tally.tariffs, tariffs);
+    let Some(method) = tally.method else {
+        return Settled { id: case.id, energy: None, by_tariff };
+    };
+    let total: Joules = tally.devices.iter().map(|share| share.energy).sum();
+    let mut energy = InferenceEnergy::new(total, method, case.policy);
+    energy.uncertainty = Some(half_widths(tally.random, tally.systematic));
+    energy.coverage = coverage;
+    energy.idle = tally.devices.iter().map(|share| share.idle).sum::<Option<Joules>>();
+    energy.policy_spread = tally.devices.iter().map(|share| share.policy_spread).sum();
+    if tally.below {
+        energy.flags.push(EnergyFlag::BelowResolution);
+        energy.bounds = Some(EnergyRange { low: tally.low.min(tally.high), high: tally.high });
+    }
+    if tally.aliasing {
+        energy.flags.push(EnergyFlag::AliasingPossible);
+    }
+    if tally.disagreement {
+        energy.flags.push(EnergyFlag::CrossCheckFailed);
+    }
+    if case.early {
+        energy.flags.push(EnergyFlag::SettledEarly);
+    }
+    energy.devices = tally.devices;
+    Settled { id: case.id, energy: Some(energy), by_tariff }
+}
+
+#[derive(Default)]
+struct Tally {
+    devices: Vec<DeviceShare>,
+    method: Option<Method>,
+    random: f64,
+    systematic: f64,
+    tariffs: Vec<(u32, Joules)>,
+    below: bool,
+    aliasing: bool,
+    disagreement: bool,
+    low: Joules,
+    high: Joules,
+}
+
+impl Tally {
+    fn add(&mut self, case: &Case, entry: Entry<'_>, coverage: Ratio, model: &UncertaintyModel) {
+        let Entry { device, account, baseline, gain } = entry;
+        let model = UncertaintyModel { gain: gain.unwrap_or(model.gain), ..*model };
+        let length = case.end.since(case.begin).as_secs_f64();
+        let energy = Joules::from_microjoules(account.energy);
+        let method = account.method.unwrap_or(Method::Counter);
+        let mut share = DeviceShare::new(device.id.clone(), device.kind, method, energy);
+        share.idle = (!account.without_baseline).then(|| Joules::from_microjoules(account.idle()));
+        share.policy_spread = Joules::from_microjoules(account.policy_spread());
+        share.coverage = coverage;
+        let random = account.random.half_width(&model, length, account.share());
+        share.uncertainty = model.combine(energy, random, account.cross_check);
+        self.method = Some(self.method.map_or(method, |known| known.with(method)));
+        self.random = self.random.hypot(share.uncertainty.random.joules());
+        self.systematic = self.systematic.hypot(share.uncertainty.systematic.joules());
+        self.disagreement |= account.cross_check.is_some();
+        self.aliasing |= case.cadence.is_some_and(|period| keeps_step(period, account.refresh))
+            || account.part_time && case.decode.is_some_and(|period| keeps_step(period, account.refresh));
+        for (tariff, microjoules) in &account.tariffs {
+            self.tariffs.push((*tariff, Joules::from_microjoules(*microjoules)));
+        }
+        if length < 2.0 * account.refresh.as_secs_f64() {
+            self.below = true;
+            // Idle draw alone at least; at most all that the device can draw, and all that it did.
+            let joules = |watts: f64| Joules::new(watts * length).unwrap_or(Joules::ZERO);
+            let low = share.idle.or(baseline.map(joules)).unwrap_or(Joules::ZERO);
+            self.low += low;
+            self.high += joules(account.limit).min(account.intervals).max(low);
+        } else {
+            self.low += energy - share.uncertainty.total.min(energy);
+            self.high += energy + share.uncertainty.total;
+        }
+        self.devices.push(share);
+    }
+}
+
+/// Fraction of an inference's time for which there was data.
+fn covered(account: &Account, length: Duration) -> Ratio {
+    let fraction = match length.as_nanos() {
+        0 => f64::from(u8::from(account.method.is_some())),
+        length => account.covered as f64 / length as f64,
+    };
+    Ratio::new(fraction.min(1.0)).unwrap_or(Ratio::ZERO)
+}
+
+/// Sums by tariff, in the order in which the tariffs were set.
+fn in_order(parts: Vec<(u32, Joules)>, tariffs: &[(MonoTime, u32)]) -> Vec<(u32, Joules)> {
+    let mut sums: Vec<(u32, Joules)> = Vec::new();
+    for (tariff, energy) in parts {
+        match sums.iter_mut().find(|(known, _)| *known == tariff) {
+            Some((_, sum)) => *sum += energy,
+            None => sums.push((tariff, energy)),
+        }
+    }
+    sums.sort_by_key(|(tariff, _)| tariffs.iter().position(|(_, known)| known == tariff));
+    sums
+}
