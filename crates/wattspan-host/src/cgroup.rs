@@ -52,7 +52,6 @@ impl ContainerRef {
                 let runtime = runtime.or_else(|| match index.checked_sub(1).map(|above| segments[above]) {
                     Some("docker") => Some("docker"),
                     Some("libpod" | "libpod_parent") => Some("podman"),
-                    Some("lxc") => Some("lxc"),
                     // Kubernetes with the cgroupfs driver: Docker has been gone from it since 1.24, and CRI-O writes
                     // its own prefix.
                     _ if found.pod_uid.is_some() => Some("containerd"),

@@ -11,7 +11,7 @@ use wattspan_core::{
 
 use crate::battery::Battery;
 use crate::counter::Group;
-use crate::files::{Disk, Files, Polled, text};
+use crate::files::{Absent, Disk, Files, Polled, text};
 use crate::powercap::{Planned, Source};
 use crate::processes::Processes;
 use crate::procfs::{self, CpuTicks, ticks_to_time};
@@ -21,7 +21,8 @@ use crate::{HostFacts, discover, hwmon, powercap, remedy};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostOptions {
-    /// Where `/sys` and `/proc` are: `/`, the host's root as mounted into a container, or a test's folder.
+    /// Where `sys` and `proc` are: `/`, the host's own as mounted into a container (`/host`), or a test's folder. Process
+    /// numbers are those of that `proc`.
     pub root: PathBuf,
     /// Parts of a CPU package that it already counts: RAPL's core and uncore zones, dies.
     pub core_zones: bool,
@@ -61,7 +62,7 @@ enum Sensor {
         group: usize,
         member: usize,
     },
-    Battery(Battery),
+    Battery(Box<Battery>),
     /// None, and why.
     Absent(Reading<u64>),
 }
@@ -127,7 +128,7 @@ impl HostCollector {
         }
         if options.battery {
             for (device, battery) in Battery::find(&*files, &root.join("sys/class/power_supply")) {
-                sensors.push(Sensor::Battery(battery));
+                sensors.push(Sensor::Battery(Box::new(battery)));
                 devices.push(device);
             }
         }
@@ -179,7 +180,7 @@ impl Collector for HostCollector {
             let (mut energy, mut power) = (Reading::NotSupported, Reading::NotSupported);
             match &mut self.sensors[index] {
                 Sensor::Counter(file) => {
-                    energy = file.number(&*self.files).map_or_else(|absent| absent.reading(), Reading::Value);
+                    energy = file.number(&*self.files).map_or_else(Absent::reading, Reading::Value);
                 }
                 Sensor::Group(group) => {
                     energy = group.read(&*self.files, || into.now());

@@ -80,15 +80,14 @@ impl Group {
             }
         }
         let elapsed = self.read.map(|before| time.since(before));
-        match elapsed.and_then(|elapsed| self.steps(&known, elapsed)) {
-            Some(steps) => self.advance(files, time, &known, &steps),
-            None => {
-                if elapsed.is_some() {
-                    // Going back to 0 shows the reader of this count that a stretch is lost.
-                    self.total = 0;
-                }
-                self.start(files, time, &known);
+        if let Some(steps) = elapsed.and_then(|elapsed| self.steps(&known, elapsed)) {
+            self.advance(files, time, &known, &steps);
+        } else {
+            if elapsed.is_some() {
+                // Going back to 0 shows the reader of this count that a stretch is lost.
+                self.total = 0;
             }
+            self.start(files, time, &known);
         }
         Reading::Value(self.total)
     }

@@ -141,11 +141,9 @@ impl Polled {
 
     /// The first bytes of the file as they are now.
     pub(crate) fn read<'b>(&mut self, files: &dyn Files, buffer: &'b mut [u8]) -> Result<&'b [u8], Absent> {
-        if let Some((ticks, why)) = &mut self.waiting {
-            if *ticks > 0 {
-                *ticks -= 1;
-                return Err(why.clone());
-            }
+        if let Some((ticks @ 1.., why)) = &mut self.waiting {
+            *ticks -= 1;
+            return Err(why.clone());
         }
         if let Some(file) = &mut self.file {
             if let Ok(read) = file.read_at(buffer, 0) {

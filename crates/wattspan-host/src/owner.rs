@@ -1,4 +1,4 @@
-//! Which process serves a local port or socket.
+//! Which process serves a local port or socket, and which container a process is in.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use wattspan_core::{Reading, Remedy};
 
 use crate::files::{Disk, Files, is_denied, text};
 use crate::procfs::{Listener, listeners, process_ticks, socket_inode, unix_listeners};
-use crate::remedy;
+use crate::{ContainerRef, remedy};
 
 /// The process that listens on a TCP port of this machine, so that a local model server's CPU time can be told from
 /// others'.
@@ -39,6 +39,36 @@ pub fn process_by_port(root: &Path, port: u16) -> Reading<u32> {
 /// As [`process_by_port`].
 pub fn process_by_socket(root: &Path, socket: &Path) -> Reading<u32> {
     by_socket(&Disk, root, socket)
+}
+
+/// The container that a process runs in; `None` inside the reading for one outside containers.
+///
+/// `root` is `/` but for tests, or where the host's `proc` is mounted.
+///
+/// **Absent** `Failed` when the process has ended, also when its number was given to another one meanwhile: its energy is
+/// then nobody's; `Denied` when its files may not be read.
+pub fn container_by_process(root: &Path, pid: u32) -> Reading<Option<ContainerRef>> {
+    container(&Disk, root, pid)
+}
+
+pub(crate) fn container(files: &dyn Files, root: &Path, pid: u32) -> Reading<Option<ContainerRef>> {
+    let folder = root.join("proc").join(pid.to_string());
+    let start = || {
+        let stat = text(files, &folder.join("stat")).ok()?;
+        process_ticks(stat.as_bytes()).map(|ticks| ticks.start)
+    };
+    let before = start();
+    let path = folder.join("cgroup");
+    let groups = match text(files, &path) {
+        Ok(groups) => groups,
+        Err(error) if is_denied(&error) => return Reading::Denied(Remedy::new(remedy::other_user(&path))),
+        Err(_) => return Reading::failed("the process has ended"),
+    };
+    // A number that was given away between the two reads names another process's container.
+    if before.is_none() || before != start() {
+        return Reading::failed("the process has ended");
+    }
+    Reading::Value(ContainerRef::parse(&groups))
 }
 
 pub(crate) fn by_port(files: &dyn Files, root: &Path, port: u16) -> Reading<u32> {

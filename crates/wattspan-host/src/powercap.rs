@@ -154,7 +154,6 @@ pub(crate) fn plan(zones: &[Zone], core_zones: bool, vendor: Vendor, model: &str
         let name = if model.is_empty() { path.as_str() } else { model };
         let mut device = Device::new(DeviceId::new(format!("powercap:{control}:{path}")), kind, vendor, name);
         device.parent = parent;
-        device.driver_version = None;
         device.power_limit = first.power_limit();
         let mut notes = Vec::new();
         if !repeated.is_empty() {

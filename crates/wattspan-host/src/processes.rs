@@ -73,7 +73,12 @@ impl Process {
                 self.gone = Some("the process has ended");
                 return Reading::failed("the process has ended");
             }
-            Err(_) => return Reading::failed(format!("there is no process {}", self.pid)),
+            Err(_) => {
+                return Reading::failed(format!(
+                    "there is no process {}, or /proc hides it (hidepid)",
+                    self.pid
+                ));
+            }
         };
         if *self.start.get_or_insert(ticks.start) != ticks.start {
             // The number was given to a new process, whose time is not the old one's.

@@ -52,7 +52,7 @@ impl CpuInfo {
     pub(crate) fn vendor(&self) -> Vendor {
         match self.vendor_id.as_deref() {
             Some("GenuineIntel") => Vendor::Intel,
-            Some("AuthenticAMD" | "HygonGenuine") => Vendor::Amd,
+            Some("AuthenticAMD") => Vendor::Amd,
             _ if self.arm_part.is_some_and(|(implementer, _)| implementer == ARM_IMPLEMENTER_APPLE) => {
                 Vendor::Apple
             }

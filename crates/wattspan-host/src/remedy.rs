@@ -19,9 +19,9 @@ pub(crate) fn powercap(path: &Path) -> String {
 }
 
 pub(crate) fn powercap_masked() -> String {
-    "the container runtime hides /sys/devices/virtual/powercap: mount it read-only (Docker: `-v \
-     /sys/devices/virtual/powercap:/sys/devices/virtual/powercap:ro --security-opt systempaths=unconfined`; \
-     Kubernetes: a hostPath volume with `procMount: Unmasked`), or measure with wattspan on the host"
+    "the container runtime hides /sys/devices/virtual/powercap: mount the host's folders elsewhere and name that root \
+     (Docker: `-v /sys:/host/sys:ro -v /proc:/host/proc:ro`, root `/host`; Kubernetes: the same two as hostPath \
+     volumes), or start it with `--security-opt systempaths=unconfined`, or measure with wattspan on the host"
         .to_owned()
 }
 
