@@ -31,43 +31,17 @@ pub struct HostFacts {
     pub cpu_limit: Option<f64>,
     /// Memory of the machine.
     pub memory_total: Option<Bytes>,
-    /// Memory that the control group may use. **Absent** without a limit below the machine's memory.
+    /// Memory that the control group may use, and so the basis of an estimate: a container is not charged for the host's.
+    /// **Absent** without a limit below the machine's memory; then [`HostFacts::memory_total`] is the basis.
     pub memory_limit: Option<Bytes>,
     /// What the CPUs may draw by a table of servers. **Absent** where the CPUs cannot be counted.
     pub cpu_power: Option<CpuPower>,
-}
-
-/// Whose memory a figure is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MemoryBasis {
-    /// The limit of this program's control group.
-    CgroupLimit,
-    /// All memory of the machine.
-    Machine,
-}
-
-impl MemoryBasis {
-    /// A few words for the basis of an estimate.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::CgroupLimit => "cgroup limit",
-            Self::Machine => "machine memory",
-        }
-    }
 }
 
 impl HostFacts {
     /// Reads the facts; `root` is `/` but for tests. Outside Linux only the number of CPUs is known.
     pub fn read(root: &Path) -> Self {
         Self::of(&Disk, root)
-    }
-
-    /// The memory that this program can be charged for, and whose it is: the control group's limit where there is one,
-    /// else the machine's.
-    pub fn memory(&self) -> Option<(Bytes, MemoryBasis)> {
-        let limit = self.memory_limit.map(|limit| (limit, MemoryBasis::CgroupLimit));
-        limit.or_else(|| self.memory_total.map(|total| (total, MemoryBasis::Machine)))
     }
 
     pub(crate) fn of(files: &dyn Files, root: &Path) -> Self {

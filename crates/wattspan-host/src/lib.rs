@@ -57,6 +57,6 @@ mod tests;
 pub use cgroup::ContainerRef;
 pub use collector::{HostCollector, HostOptions};
 pub use cpu_watts::CpuPower;
-pub use facts::{CgroupCpu, HostFacts, MemoryBasis};
+pub use facts::{CgroupCpu, HostFacts};
 pub use owner::{container_by_process, process_by_port, process_by_socket};
 pub use remedy::POWERCAP_UDEV_RULE;

@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use wattspan_core::{Bytes, Collector, DeviceKind, OpenError, ProcessUse, Ratio, Reading, Vendor, Watts};
+use wattspan_core::{
+    Bytes, Collector, DeviceKind, Estimate, Joules, OpenError, ProcessUse, Ratio, Reading, Vendor, Watts,
+};
+
+use wattspan_energy::{MemoryPower, MemorySize, PowerCurve, cpu_estimate, utilization_estimate};
 
 use super::tree::{Host, Tree, find};
 use crate::facts::CgroupCpu;
-use crate::{ContainerRef, HostCollector, HostFacts, HostOptions, MemoryBasis, owner};
+use crate::{ContainerRef, HostCollector, HostFacts, HostOptions, owner};
 
 const ROOT: &str = "/fixture";
 
@@ -52,9 +56,10 @@ fn case_cloud_05_nothing_but_the_users_figure_enters() {
         tree.cpu((seconds * 37.0) as u64, 5_000);
         let samples = host.after(length);
         assert!(samples.iter().all(|sample| !sample.energy.is_value() && !sample.power.is_value()));
-        // 150 W at 50 %, whatever the machine did: nothing that the collector read is part of it.
-        let energy = Watts::whole(75) * length;
-        assert_eq!(energy.joules(), joules);
+        // 150 W at 50 %, whatever the machine did.
+        let curve = PowerCurve::proportional(Watts::whole(150)).unwrap();
+        let estimate = utilization_estimate(curve, Ratio::share(0.5).unwrap(), length);
+        assert_eq!(estimate.value.joules(), joules);
     }
 }
 
@@ -209,21 +214,24 @@ fn case_container_01_a_pid_is_looked_up_and_never_assumed() {
     );
 }
 
-fn memory(limit: &str) -> (Bytes, MemoryBasis) {
+fn memory(limit: &str) -> (Watts, Estimate) {
     let tree = virtual_machine();
     tree.put("proc/meminfo", "MemTotal: 1056964608 kB\nMemAvailable: 1000000000 kB\n");
     tree.put("proc/self/cgroup", "0::/\n");
     tree.put("sys/fs/cgroup/memory.max", limit);
-    HostFacts::of(&tree, Path::new(ROOT)).memory().unwrap()
+    let facts = HostFacts::of(&tree, Path::new(ROOT));
+    let power = MemoryPower::by_size(MemorySize::usable(facts.memory_total.unwrap(), facts.memory_limit));
+    (power.typical(), power.over(Duration::from_secs(1)))
 }
 
 #[test]
 fn case_container_03_the_limit_is_the_basis() {
-    let (bytes, basis) = memory("107374182400\n");
-    assert_eq!((bytes, basis.as_str()), (Bytes::new(100 << 30), "cgroup limit"));
-    // 3 W for each 8 GiB.
-    assert_eq!(bytes.mebibytes() / 1_024.0 * 3.0 / 8.0, 37.5);
-    assert_eq!(memory("max\n"), (Bytes::new(1_008 << 30), MemoryBasis::Machine));
+    let (power, estimate) = memory("107374182400\n");
+    assert_eq!(power.watts(), 37.5);
+    assert!(estimate.basis.contains("cgroup limit"), "{}", estimate.basis);
+    let (power, estimate) = memory("max\n");
+    assert_eq!(power.watts(), 378.0);
+    assert!(!estimate.basis.contains("cgroup limit"), "{}", estimate.basis);
 }
 
 #[test]
@@ -262,6 +270,11 @@ fn facts_feed_the_estimate() {
     // Sapphire Rapids: 1.0363 and 4.1605 W for each of two.
     assert_eq!((power.family, power.idle.watts(), power.full.watts()), ("Sapphire Rapids", 2.072_6, 8.321));
     assert_eq!(HostFacts::of(&Tree::default(), Path::new(ROOT)), HostFacts::default());
+    // Half of two CPUs at work for ten seconds: halfway between the two figures.
+    let curve = PowerCurve::new(power.idle, power.full).unwrap();
+    let cpus = std::num::NonZeroU32::new(facts.logical_cpus.unwrap()).unwrap();
+    let estimate = cpu_estimate(curve, Duration::from_secs(10), cpus, Duration::from_secs(10));
+    assert_eq!(estimate.value, Joules::from_microjoules(51_968_000));
 }
 
 #[test]
