@@ -248,6 +248,12 @@ mod tests {
     #[test]
     fn the_innermost_container_is_named() {
         check(
+            "0::/docker/<outer>/kubelet/kubepods/burstable/pod<uid>/crio-conmon-<id>",
+            None,
+            None,
+            Some((UID, "Burstable")),
+        );
+        check(
             "0::/docker/<outer>/kubelet/kubepods/burstable/pod<uid>/<id>",
             Some(ID),
             Some("containerd"),

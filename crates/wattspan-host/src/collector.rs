@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wattspan_core::{
-    Bytes, CollectError, Collector, Device, DeviceId, DeviceKind, DeviceSample, MonoTime, OpenError, Ratio,
-    Reading, Remedy, SampleBuffer, Vendor,
+    Bytes, Celsius, CollectError, Collector, Device, DeviceId, DeviceKind, DeviceSample, MonoTime, OpenError,
+    Ratio, Reading, Remedy, SampleBuffer, Vendor,
 };
 
 use crate::battery::Battery;
@@ -49,6 +49,8 @@ pub struct HostCollector {
     facts: HostFacts,
     devices: Vec<Arc<Device>>,
     sensors: Vec<Sensor>,
+    /// Package number and sensor.
+    temperatures: Vec<(u32, Polled)>,
     processes: Processes,
     cpu: CpuTime,
     memory: Memory,
@@ -132,6 +134,10 @@ impl HostCollector {
                 devices.push(device);
             }
         }
+        let temperatures = hwmon::temperatures(&*files, &root.join("sys/class/hwmon"))
+            .into_iter()
+            .map(|(package, input)| (package, Polled::new(input, remedy::root_only)))
+            .collect();
         let mut cpu = CpuTime::new(proc.join("stat"));
         let readable = cpu.read(&*files).0.is_value();
         if devices.is_empty() && !readable && facts.cpu_vendor.is_none() {
@@ -143,6 +149,7 @@ impl HostCollector {
             devices.push(device);
         }
         Ok(Some(Self {
+            temperatures,
             processes: Processes::new(&proc),
             memory: Memory::new(proc.join("meminfo")),
             devices: devices.into_iter().map(Arc::new).collect(),
@@ -152,6 +159,18 @@ impl HostCollector {
             sensors,
             cpu,
         }))
+    }
+
+    fn temperature(&mut self, package: u32) -> Reading<Celsius> {
+        let Some((_, file)) = self.temperatures.iter_mut().find(|(of, _)| *of == package) else {
+            return Reading::NotSupported;
+        };
+        let mut buffer = [0; 32];
+        match file.read(&*self.files, &mut buffer).map(hwmon::celsius) {
+            Ok(Some(celsius)) => Reading::Value(celsius),
+            Ok(None) => Reading::failed(format!("{} holds no believable temperature", file.path().display())),
+            Err(absent) => absent.reading(),
+        }
     }
 
     /// What is known of the machine without a sensor, as it was when the collector was opened.
@@ -206,6 +225,7 @@ impl Collector for HostCollector {
                 sample.gauges.cpu_busy = busy.clone();
                 sample.gauges.utilization = utilization.clone();
                 sample.processes = Reading::Value(processes.clone());
+                sample.gauges.temperature = self.temperature(sample.device.index.unwrap_or(0));
                 if std::mem::take(&mut first_cpu) {
                     sample.gauges.memory_total = self.memory.total.clone();
                     sample.gauges.memory_used = self.memory.used.clone();

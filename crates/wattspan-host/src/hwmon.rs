@@ -1,11 +1,12 @@
-//! Energy counters of the `amd_energy` driver, for machines without powercap. Pure but for the listing of files.
+//! Sensors of the kernel's hwmon class: energy counters of the `amd_energy` driver, for machines without powercap, and
+//! temperatures of CPU packages.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use wattspan_core::{CounterSpec, Device, DeviceId, DeviceKind, Vendor};
+use wattspan_core::{Celsius, CounterSpec, Device, DeviceId, DeviceKind, Vendor};
 
-use crate::files::{Files, word};
+use crate::files::{Files, parse_number, word};
 
 /// One counter.
 pub(crate) struct Found {
@@ -74,6 +75,48 @@ pub(crate) fn find(files: &dyn Files, class: &Path, cores: bool, model: &str) ->
     found.collect()
 }
 
+/// Temperature sensors below `/sys/class/hwmon`, with the number of the CPU package that each is for.
+pub(crate) fn temperatures(files: &dyn Files, class: &Path) -> Vec<(u32, PathBuf)> {
+    let mut found = Vec::new();
+    let mut amd_chips = 0;
+    for chip in files.list(class).unwrap_or_default() {
+        let chip = class.join(chip);
+        let name = word(files, &chip.join("name")).unwrap_or_default();
+        let labels: Vec<(String, PathBuf)> = files
+            .list(&chip)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|file| {
+                let number = file.strip_prefix("temp")?.strip_suffix("_label")?;
+                Some((word(files, &chip.join(file))?, chip.join(format!("temp{number}_input"))))
+            })
+            .collect();
+        match name.as_str() {
+            "coretemp" => found.extend(labels.into_iter().filter_map(|(label, input)| {
+                Some((label.strip_prefix("Package id ")?.parse().ok()?, input))
+            })),
+            // One chip for each socket, in their order. `Tctl` is `Tdie` plus an offset on some models.
+            "k10temp" | "zenpower" => {
+                let labelled = |wanted: &str| labels.iter().find(|(label, _)| label == wanted);
+                if let Some((_, input)) = labelled("Tdie").or_else(|| labelled("Tctl")) {
+                    found.push((amd_chips, input.clone()));
+                    amd_chips += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A temperature in thousandths of a degree; `None` for what no CPU that runs can have.
+pub(crate) fn celsius(bytes: &[u8]) -> Option<Celsius> {
+    let digits = bytes.trim_ascii();
+    let (sign, digits) = digits.strip_prefix(b"-").map_or((1.0, digits), |digits| (-1.0, digits));
+    let degrees = sign * parse_number(digits)? as f64 / 1e3;
+    (-60.0..=150.0).contains(&degrees).then(|| Celsius::new(degrees))?
+}
+
 fn id(path: &str) -> DeviceId {
     DeviceId::new(format!("hwmon:amd_energy:{path}"))
 }
@@ -91,5 +134,13 @@ mod tests {
         assert_eq!(Label::parse("Ecore017"), Some(Label::Core(17)));
         assert_eq!(Label::parse("in0"), None);
         assert_eq!(Label::parse("Ecore"), None);
+    }
+
+    #[test]
+    fn temperatures_are_thousandths_of_a_degree() {
+        assert_eq!(celsius(b"54250\n"), Celsius::new(54.25));
+        assert_eq!(celsius(b"-5000\n"), Celsius::new(-5.0));
+        assert_eq!(celsius(b"255000"), None);
+        assert_eq!(celsius(b"--5"), None);
     }
 }

@@ -1,8 +1,8 @@
 //! CPU, memory and platform energy of this machine, whose CPU time it was, and what to estimate from without a sensor.
 //!
 //! Take this crate to read RAPL counters (powercap on Intel and AMD, `amd_energy`), a battery's discharge and
-//! processes' CPU time as a [`Collector`](wattspan_core::Collector). To measure a program, take the facade `wattspan`;
-//! for GPUs `wattspan-nvidia` or `wattspan-amd`, for Macs `wattspan-apple`.
+//! processes' CPU time and CPU temperatures as a [`Collector`](wattspan_core::Collector). To measure a program, take
+//! the facade `wattspan`; for GPUs `wattspan-nvidia` or `wattspan-amd`, for Macs `wattspan-apple`.
 //!
 //! ```
 //! use wattspan_core::{Collector, DeviceKind, SampleBuffer, SystemClock};
@@ -13,7 +13,9 @@
 //!     host.sample(&mut SampleBuffer::new(&SystemClock, &mut samples))?;
 //!     // There is a CPU on every machine, with a counter or with the reason why there is none.
 //!     let cpu = samples.iter().find(|sample| sample.device.kind == DeviceKind::Cpu).unwrap();
-//!     assert!(cpu.energy.is_value() || cpu.energy.absence().is_some());
+//!     let counter = cpu.energy.absence().unwrap_or_else(|| "counts energy".to_owned());
+//!     let processes = cpu.processes.as_value().unwrap();
+//!     assert_eq!(processes[0].pid, std::process::id(), "{counter}");
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

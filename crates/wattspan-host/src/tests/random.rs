@@ -16,6 +16,8 @@ fn everything() -> Tree {
     tree.put("sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw", "350000000");
     tree.put("sys/class/hwmon/hwmon3/energy3_label", "Esocket1\n");
     tree.put("sys/class/hwmon/hwmon3/energy3_input", "100\n");
+    tree.put("sys/class/hwmon/hwmon4/name", "k10temp").put("sys/class/hwmon/hwmon4/temp1_label", "Tctl");
+    tree.put("sys/class/hwmon/hwmon4/temp1_input", "5");
     for (file, content) in [
         ("type", "Battery"),
         ("status", "Discharging"),
@@ -75,6 +77,9 @@ proptest! {
             }
             if let (Some(used), Some(total)) = (sample.gauges.memory_used.as_value(), sample.gauges.memory_total.as_value()) {
                 prop_assert!(used <= total);
+            }
+            if let Some(temperature) = sample.gauges.temperature.as_value() {
+                prop_assert!((-60.0..=150.0).contains(&temperature.celsius()));
             }
             if let Some(limit) = sample.device.power_limit {
                 prop_assert!(limit.watts() > 0.0 && limit.watts() <= 4_000.0);

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use wattspan_core::{Collector, Device, DeviceKind, Reading, Vendor, Watts};
+use wattspan_core::{Celsius, Collector, Device, DeviceKind, Reading, Vendor, Watts};
 
 use super::tree::{Host, Tree, find};
 use crate::HostOptions;
@@ -371,6 +371,30 @@ fn amd_energy_is_read_where_powercap_is_not() {
     let cores = tree.open_with(HostOptions { per_core: true, ..Tree::options() });
     assert_eq!(cores.ids().len(), 3);
     assert_eq!(cores.collector.devices().iter().filter(|device| device.is_counted()).count(), 1);
+}
+
+#[test]
+fn each_package_has_its_temperature() {
+    let tree = intel_server();
+    for (chip, package, temperature) in [("hwmon1", 0, "54000\n"), ("hwmon2", 1, "61500\n")] {
+        let folder = format!("sys/class/hwmon/{chip}");
+        tree.put(&format!("{folder}/name"), "coretemp\n");
+        tree.put(&format!("{folder}/temp1_label"), format!("Package id {package}\n"));
+        tree.put(&format!("{folder}/temp1_input"), temperature);
+        tree.put(&format!("{folder}/temp2_label"), "Core 0\n")
+            .put(&format!("{folder}/temp2_input"), "99000\n");
+    }
+    let samples = tree.open().tick();
+    let temperature = |id: &str| find(&samples, id).gauges.temperature.clone().value().map(Celsius::celsius);
+    assert_eq!(temperature(PACKAGE), Some(54.0));
+    assert_eq!(temperature("powercap:intel-rapl:package-1"), Some(61.5));
+    assert_eq!(temperature(DRAM), None);
+
+    let tree = amd_energy();
+    tree.put("sys/class/hwmon/hwmon4/name", "k10temp\n").put("sys/class/hwmon/hwmon4/temp1_label", "Tctl\n");
+    tree.put("sys/class/hwmon/hwmon4/temp1_input", "40125\n");
+    let samples = tree.open().tick();
+    assert_eq!(samples[0].gauges.temperature, Reading::Value(Celsius::new(40.125).unwrap()));
 }
 
 #[test]
