@@ -1,24 +1,34 @@
 //! The two threads, and the guard that ends them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use opentelemetry::metrics::Meter;
 use wattspan_core::{
-    Clock, Collector, InferenceObserver, IntensitySource, Place, PriceSource, RecordSink, SampleSink,
-    SystemClock,
+    Clock, Collector, Device, InferenceObserver, IntensitySource, Place, PriceSource, RecordSink, RunId,
+    SampleSink, StatsSink, SystemClock,
 };
+use wattspan_energy::{HardwareRate, LedgerConfig, Overhead};
+use wattspan_semconv::Profile;
+
+use crate::board::{Board, Snapshot};
+use crate::estimate::EstimateInputs;
+use crate::instruments::{Choice, Instruments};
 
 use crate::queue::{Observer, Queue, Waiters};
 use crate::sampler::{Batch, Sampler};
-use crate::settlement::{Context, Settler};
+use crate::settlement::{Context, Settler, Sinks};
 
 /// Puts a monitor together.
 pub struct MonitorBuilder {
     clock: Arc<dyn Clock>,
     collectors: Vec<Box<dyn Collector>>,
     context: Context,
+    ledger: LedgerConfig,
+    meter: Option<Meter>,
+    choice: Choice,
     cadence: Cadence,
     settle_within: Duration,
     most_open: usize,
@@ -54,7 +64,22 @@ impl Default for MonitorBuilder {
         Self {
             clock: Arc::new(SystemClock),
             collectors: Vec::new(),
-            context: Context::default(),
+            context: Context {
+                place: Place::default(),
+                intensity: None,
+                prices: None,
+                price_local_tokens: false,
+                hardware: None,
+                overhead: Overhead::NONE,
+                estimate: EstimateInputs::default(),
+                run: None,
+                instruments: None,
+                board: Board::default(),
+                sinks: Arc::new(Sinks::default()),
+            },
+            ledger: LedgerConfig::default(),
+            meter: None,
+            choice: Choice::default(),
             cadence: Cadence::default(),
             settle_within: Duration::from_secs(3),
             most_open: 65_536,
@@ -94,14 +119,69 @@ impl MonitorBuilder {
     }
 
     /// Adds a sink for device samples and intervals.
-    pub fn sample_sink(mut self, sink: Arc<dyn SampleSink>) -> Self {
-        self.context.sample_sinks.push(sink);
+    pub fn sample_sink(self, sink: Arc<dyn SampleSink>) -> Self {
+        self.context.sinks.samples.write().unwrap_or_else(PoisonError::into_inner).push(sink);
         self
     }
 
     /// Adds a sink for settled inferences.
-    pub fn record_sink(mut self, sink: Arc<dyn RecordSink>) -> Self {
-        self.context.record_sinks.push(sink);
+    pub fn record_sink(self, sink: Arc<dyn RecordSink>) -> Self {
+        self.context.sinks.records.write().unwrap_or_else(PoisonError::into_inner).push(sink);
+        self
+    }
+
+    /// Records metrics of devices and of attributed energy on a meter. Once per meter and process: observable
+    /// instruments cannot be taken back.
+    pub fn meter(mut self, meter: Meter) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    /// Chooses the names of metrics.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.choice.profile = profile;
+        self
+    }
+
+    /// Records SMOLTRACE's seven metrics too.
+    pub fn smoltrace_metrics(mut self, on: bool) -> Self {
+        self.choice.smoltrace = on;
+        self
+    }
+
+    /// Sets policy, uncertainty and calibrated gains of the ledger.
+    pub fn ledger(mut self, config: LedgerConfig) -> Self {
+        self.ledger = config;
+        self
+    }
+
+    /// Estimates what has no sensor, labelled so. Without this nothing is estimated.
+    pub fn estimate(mut self, inputs: EstimateInputs) -> Self {
+        self.context.estimate = inputs;
+        self
+    }
+
+    /// Adds a stated factor for what lies outside the devices, such as a data centre's PUE, to grams and cost.
+    pub fn overhead(mut self, overhead: Overhead) -> Self {
+        self.context.overhead = overhead;
+        self
+    }
+
+    /// Adds the hardware's price to the cost of local inferences.
+    pub fn hardware(mut self, rate: HardwareRate) -> Self {
+        self.context.hardware = Some(rate);
+        self
+    }
+
+    /// Prices the tokens of local models by the price book instead of their electricity.
+    pub fn price_local_tokens(mut self, on: bool) -> Self {
+        self.context.price_local_tokens = on;
+        self
+    }
+
+    /// Names the run that records belong to.
+    pub fn run(mut self, run: RunId) -> Self {
+        self.context.run = Some(run);
         self
     }
 
@@ -129,6 +209,8 @@ impl MonitorBuilder {
     /// When the operating system refuses a thread.
     pub fn start(self) -> std::io::Result<Monitor> {
         let cadence = self.cadence;
+        let (board, sinks) = (self.context.board.clone(), Arc::clone(&self.context.sinks));
+        let devices = self.devices();
         let (queue, mut sampler, mut settler) = self.parts();
         let stop = Arc::new(AtomicBool::new(false));
         let rounds = Arc::new(Waiters::default());
@@ -148,20 +230,28 @@ impl MonitorBuilder {
                 .name("wattspan-sample".to_owned())
                 .spawn(move || sample_until(&stop, &queue, cadence, &mut sampler, &send))?
         };
-        Ok(Monitor { queue, stop, rounds, threads: vec![sampling, settlement] })
+        Ok(Monitor { queue, stop, rounds, board, sinks, devices, threads: vec![sampling, settlement] })
     }
 
-    fn parts(self) -> (Arc<Queue>, Sampler, Settler) {
+    fn devices(&self) -> Vec<Arc<Device>> {
+        self.collectors.iter().flat_map(|collector| collector.devices()).cloned().collect()
+    }
+
+    fn parts(mut self) -> (Arc<Queue>, Sampler, Settler) {
+        let board = &self.context.board;
+        self.context.instruments =
+            self.meter.as_ref().and_then(|meter| Instruments::new(meter, self.choice, board));
         let (queue, receive) = Queue::new(Arc::clone(&self.clock), self.most_open);
         let sampler = Sampler::new(self.clock, self.collectors, receive);
-        let settler = Settler::new(Arc::clone(&queue), self.context, self.settle_within);
+        let settler = Settler::new(Arc::clone(&queue), self.context, self.ledger, self.settle_within);
         (queue, sampler, settler)
     }
 
     /// Builds a monitor without threads, which polls when it is told to; for tests and for playing tapes.
     pub fn stepper(self) -> Stepper {
+        let board = self.context.board.clone();
         let (queue, sampler, settler) = self.parts();
-        Stepper { queue, sampler, settler }
+        Stepper { queue, sampler, settler, board }
     }
 }
 
@@ -209,6 +299,9 @@ pub struct Monitor {
     queue: Arc<Queue>,
     stop: Arc<AtomicBool>,
     rounds: Arc<Waiters>,
+    board: Board,
+    sinks: Arc<Sinks>,
+    devices: Vec<Arc<Device>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -221,6 +314,31 @@ impl Monitor {
     /// The observer for the instrumentation.
     pub fn observer(&self) -> Arc<dyn InferenceObserver> {
         Arc::new(Observer(Arc::clone(&self.queue)))
+    }
+
+    /// The devices that the collectors had found at the start.
+    pub fn devices(&self) -> &[Arc<Device>] {
+        &self.devices
+    }
+
+    /// All devices and servers as of the last poll; `None` before the first.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.board.snapshot(self.queue.open())
+    }
+
+    /// Where a model server's poller puts its gauges.
+    pub fn stats_sink(&self) -> Arc<dyn StatsSink> {
+        Arc::new(self.board.clone())
+    }
+
+    /// Adds a sink for device samples and intervals while the monitor runs.
+    pub fn add_sample_sink(&self, sink: Arc<dyn SampleSink>) {
+        self.sinks.samples.write().unwrap_or_else(PoisonError::into_inner).push(sink);
+    }
+
+    /// Adds a sink for settled inferences while the monitor runs.
+    pub fn add_record_sink(&self, sink: Arc<dyn RecordSink>) {
+        self.sinks.records.write().unwrap_or_else(PoisonError::into_inner).push(sink);
     }
 
     /// Waits until every inference that has ended is settled, or until the time is up. Answers whether all are.
@@ -262,9 +380,15 @@ pub struct Stepper {
     queue: Arc<Queue>,
     sampler: Sampler,
     settler: Settler,
+    board: Board,
 }
 
 impl Stepper {
+    /// All devices as of the last poll; `None` before the first.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.board.snapshot(self.queue.open())
+    }
+
     /// The observer for the instrumentation.
     pub fn observer(&self) -> Arc<dyn InferenceObserver> {
         Arc::new(Observer(Arc::clone(&self.queue)))

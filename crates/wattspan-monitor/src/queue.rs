@@ -57,10 +57,6 @@ impl Queue {
         (Arc::new(queue), receive)
     }
 
-    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
-        &self.clock
-    }
-
     /// How many inferences are in flight or wait for settlement.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::Acquire)

@@ -2,27 +2,69 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use wattspan_core::{
-    Begin, Cost, DeviceId, DeviceSample, DeviceScope, ElectricityPrice, Emissions, Finish, Grams,
-    InferenceId, InferenceRecord, Intensity, IntensitySource, IntervalEnergy, Joules, MonoTime, Place,
-    PriceSource, RecordSink, SampleSink, SampleTick, SettleReason, Settlement, Usd,
+    Begin, Cost, DeviceId, DeviceSample, ElectricityPrice, Emissions, Finish, InferenceEnergy, InferenceId,
+    InferenceRecord, Intensity, IntensitySource, IntervalEnergy, Joules, Locality, Method, MonoTime, Place,
+    PriceSource, RecordSink, RunId, SampleSink, SampleTick, SettleReason, Settlement, TokenUsage,
 };
-use wattspan_energy::{Ledger, Measured, Meter, Ownership, Settled};
+use wattspan_energy::{
+    HardwareRate, Ledger, LedgerConfig, Measured, Meter, Overhead, Settled, electricity_cost, emissions,
+    token_cost,
+};
 
+use crate::board::{Board, Rates};
+use crate::estimate::{EstimateInputs, Gathered, Poll};
+use crate::instruments::Instruments;
+use crate::ownership::{CpuUse, Owners};
 use crate::queue::{Event, Queue};
 use crate::sampler::Batch;
 
-/// Where intensity and prices come from, and who wants to know.
-#[derive(Default)]
+/// Where intensity and prices come from, and what is recorded.
 pub(crate) struct Context {
     pub(crate) place: Place,
     pub(crate) intensity: Option<Arc<dyn IntensitySource>>,
     pub(crate) prices: Option<Arc<dyn PriceSource>>,
-    pub(crate) sample_sinks: Vec<Arc<dyn SampleSink>>,
-    pub(crate) record_sinks: Vec<Arc<dyn RecordSink>>,
+    pub(crate) price_local_tokens: bool,
+    pub(crate) hardware: Option<HardwareRate>,
+    pub(crate) overhead: Overhead,
+    pub(crate) estimate: EstimateInputs,
+    pub(crate) run: Option<RunId>,
+    pub(crate) instruments: Option<Instruments>,
+    pub(crate) board: Board,
+    pub(crate) sinks: Arc<Sinks>,
+}
+
+/// Who wants to know. Sinks come and go while the monitor runs.
+#[derive(Default)]
+pub(crate) struct Sinks {
+    pub(crate) samples: RwLock<Vec<Arc<dyn SampleSink>>>,
+    pub(crate) records: RwLock<Vec<Arc<dyn RecordSink>>>,
+}
+
+impl Sinks {
+    fn sampled(&self, tick: &SampleTick<'_>) {
+        let sinks = self.samples.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for sink in sinks {
+            unwind("a sample sink", || sink.sampled(tick));
+        }
+    }
+
+    fn record(&self, record: &InferenceRecord) {
+        let sinks = self.records.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for sink in sinks {
+            unwind("a record sink", || sink.record(record));
+        }
+    }
+}
+
+/// Someone else's code that panics must not end settlement for everybody.
+fn unwind(whose: &str, call: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(call)).is_err() {
+        tracing::error!("{whose} panicked; what it was given may be lost");
+    }
 }
 
 /// Owns the ledger.
@@ -31,16 +73,20 @@ pub(crate) struct Settler {
     context: Context,
     settle_within: Duration,
     meters: HashMap<DeviceId, Meter>,
+    owners: Owners,
     ledger: Ledger,
     open: HashMap<InferenceId, Open>,
     tariffs: Vec<Tariff>,
     measured: Vec<Measured>,
+    polled: Option<MonoTime>,
+    warned_unmeasured: bool,
 }
 
 struct Open {
     begin: Box<Begin>,
     finish: Option<Box<Finish>>,
-    measured: bool,
+    local: bool,
+    estimate: Gathered,
 }
 
 /// What a joule emits and costs, from a time on.
@@ -51,16 +97,25 @@ struct Tariff {
 }
 
 impl Settler {
-    pub(crate) fn new(queue: Arc<Queue>, context: Context, settle_within: Duration) -> Self {
+    pub(crate) fn new(
+        queue: Arc<Queue>,
+        context: Context,
+        mut ledger: LedgerConfig,
+        settle_within: Duration,
+    ) -> Self {
+        ledger.settle_within = settle_within;
         Self {
             queue,
             context,
             settle_within,
             meters: HashMap::new(),
-            ledger: Ledger::new(),
+            owners: Owners::default(),
+            ledger: Ledger::with_config(ledger),
             open: HashMap::new(),
             tariffs: Vec::new(),
             measured: Vec::new(),
+            polled: None,
+            warned_unmeasured: false,
         }
     }
 
@@ -73,19 +128,30 @@ impl Settler {
         for mark in &batch.marks {
             self.ledger.mark(mark.id, batch.time, mark.prompted, mark.decoded);
         }
-        for sample in &batch.samples {
-            self.sample(sample);
-        }
-        let closed = self.ledger.advance(batch.time);
-        for sink in &self.context.sample_sinks {
-            sink.sampled(&SampleTick::new(batch.time, batch.wall, &batch.samples, &closed.intervals));
-        }
-        self.count(&closed.intervals);
+        let cpu = self.samples(&batch.samples);
+        self.estimate(&batch, cpu);
+        let closed = if batch.last { self.ledger.flush(batch.time) } else { self.ledger.advance(batch.time) };
+        self.context.sinks.sampled(&SampleTick::new(
+            batch.time,
+            batch.wall,
+            &batch.samples,
+            &closed.intervals,
+        ));
+        self.count(&batch, &closed.intervals);
         for (id, reason) in at_once {
             self.settle(id, None, reason);
         }
         for settled in closed.settled {
-            self.settle(settled.id, Some(settled), SettleReason::Covered);
+            let early = settled
+                .energy
+                .as_ref()
+                .is_some_and(|energy| energy.flags.contains(&wattspan_core::EnergyFlag::SettledEarly));
+            let reason = match &settled.energy {
+                None => SettleReason::NoSensor,
+                Some(_) if early => SettleReason::TimedOut,
+                Some(_) => SettleReason::Covered,
+            };
+            self.settle(settled.id, Some(settled), reason);
         }
         self.settle_late(batch.time, batch.last);
     }
@@ -93,27 +159,23 @@ impl Settler {
     fn event(&mut self, event: Event, at_once: &mut Vec<(InferenceId, SettleReason)>) {
         match event {
             Event::Begin(id, begin, _) => {
-                let scope = if begin.locality.is_local() {
-                    begin.devices.clone()
-                } else {
-                    DeviceScope::Only([].into())
-                };
-                let measured = begin.locality.is_local();
-                if measured {
-                    self.ledger.begin(id, begin.time, scope);
+                let local = begin.locality.is_local();
+                if local {
+                    self.ledger.begin_as(id, begin.time, begin.devices.clone(), begin.workload);
                 }
-                self.open.insert(id, Open { begin, finish: None, measured });
+                self.open.insert(id, Open { begin, finish: None, local, estimate: Gathered::default() });
             }
             Event::Finish(id, finish) => {
                 let Some(open) = self.open.get_mut(&id) else { return };
-                self.ledger.finish(id, finish.end, finish.phases);
-                open.finish = Some(finish);
-                if !open.measured {
+                if open.local {
+                    self.ledger.finish(id, finish.end, finish.phases);
+                } else {
                     at_once.push((id, SettleReason::Remote));
                 }
+                open.finish = Some(finish);
             }
             Event::GiveUp(id, at) => {
-                self.ledger.finish(id, at, wattspan_core::LatePhases::default());
+                self.ledger.forget(id, at);
                 if self.open.remove(&id).is_some() {
                     self.queue.settled();
                 }
@@ -121,28 +183,99 @@ impl Settler {
         }
     }
 
-    fn sample(&mut self, sample: &DeviceSample) {
-        let id = &sample.device.id;
-        if !self.meters.contains_key(id) {
-            self.meters.insert(id.clone(), Meter::new(Arc::clone(&sample.device)));
+    /// Feeds the ledger; answers how much CPU time was used, and how much of it for our inferences.
+    fn samples(&mut self, samples: &[DeviceSample]) -> Option<CpuUse> {
+        let ours = self.processes();
+        let mut cpu = None;
+        // Packages come before the memory that shares their owner.
+        let (packages, rest): (Vec<_>, Vec<_>) =
+            samples.iter().partition(|sample| sample.device.kind == wattspan_core::DeviceKind::Cpu);
+        for sample in packages.into_iter().chain(rest) {
+            let (ownership, used) = self.owners.judge(sample, ours.as_deref());
+            cpu = used.or(cpu);
+            let id = &sample.device.id;
+            if !self.meters.contains_key(id) {
+                self.meters.insert(id.clone(), Meter::new(Arc::clone(&sample.device)));
+                if sample.device.counter.is_some() || sample.device.power.is_some() {
+                    self.ledger.add_device(&sample.device, sample.time);
+                }
+            }
+            let Some(meter) = self.meters.get_mut(id) else { continue };
+            meter.read(sample, &mut self.measured);
+            for measured in self.measured.drain(..) {
+                self.ledger.interval(&sample.device, measured, ownership);
+            }
         }
-        let Some(meter) = self.meters.get_mut(id) else { return };
-        meter.read(sample, &mut self.measured);
-        for measured in self.measured.drain(..) {
-            self.ledger.interval(&sample.device, measured, Ownership::OURS);
-        }
+        cpu
     }
 
-    fn count(&mut self, _intervals: &[IntervalEnergy]) {}
+    /// The processes that run our inferences; `None` when one of them is not known.
+    fn processes(&self) -> Option<Vec<u32>> {
+        let mut pids = Vec::new();
+        for open in self.open.values().filter(|open| open.local) {
+            let pid = match open.begin.locality {
+                Locality::LocalServer { pid } => pid?,
+                _ => std::process::id(),
+            };
+            if !pids.contains(&pid) {
+                pids.push(pid);
+            }
+        }
+        if pids.is_empty() {
+            pids.push(std::process::id());
+        }
+        Some(pids)
+    }
+
+    fn estimate(&mut self, batch: &Batch, cpu: Option<CpuUse>) {
+        let Some(start) = self.polled.replace(batch.time) else { return };
+        let tariff = self.tariffs.len().saturating_sub(1) as u32;
+        let poll = Poll { start, end: batch.time, samples: &batch.samples, cpu, tariff };
+        let in_flight = self.open.values_mut().filter(|open| open.local).map(|open| {
+            let end = open.finish.as_ref().map(|finish| finish.end);
+            (open.begin.time, end, &mut open.estimate)
+        });
+        self.context.estimate.share(&poll, in_flight);
+    }
+
+    fn count(&mut self, batch: &Batch, intervals: &[IntervalEnergy]) {
+        let tariff = self.tariffs.last();
+        let rates = Rates {
+            intensity: tariff.and_then(|tariff| tariff.intensity.as_ref()).map(|intensity| intensity.value),
+            price: tariff.and_then(|tariff| tariff.price.as_ref()).map(|price| price.value),
+        };
+        self.context.board.update(batch.time, batch.wall, &batch.samples, intervals, rates);
+        if let Some(instruments) = &self.context.instruments {
+            for interval in intervals {
+                if let Some(meter) = self.meters.get(&interval.device) {
+                    instruments.interval(meter.device(), interval);
+                }
+            }
+            instruments.dropped(self.queue.take_overload(), "overload");
+        }
+    }
 
     /// Asks what a joule emits and costs now; a change starts a new tariff.
     fn look_up_tariff(&mut self, time: MonoTime, wall: SystemTime) {
         let place = &self.context.place;
-        let tariff = Tariff {
+        let mut tariff = Tariff {
             intensity: self.context.intensity.as_ref().and_then(|source| source.latest(place, wall)),
             price: self.context.prices.as_ref().and_then(|source| source.electricity(place, wall)),
         };
-        if self.tariffs.last() != Some(&tariff) {
+        let Some(last) = self.tariffs.last() else {
+            self.ledger.tariff(time, 0);
+            self.tariffs.push(tariff);
+            return;
+        };
+        // A value that only grows older is the same value.
+        if let (Some(new), Some(old)) = (&mut tariff.intensity, &last.intensity)
+            && new.value == old.value
+            && new.source == old.source
+            && new.provenance == old.provenance
+        {
+            *new = old.clone();
+        }
+        if *last != tariff {
             self.ledger.tariff(time, self.tariffs.len() as u32);
             self.tariffs.push(tariff);
         }
@@ -170,44 +303,85 @@ impl Settler {
     }
 
     fn settle(&mut self, id: InferenceId, settled: Option<Settled>, reason: SettleReason) {
-        let Some(open) = self.open.remove(&id) else { return };
-        self.queue.settled();
-        let Some(finish) = open.finish else { return };
-        let mut settlement = Settlement::unknown(reason);
-        if let Some(settled) = settled {
-            settlement.emissions = self.emissions(&settled.by_tariff);
-            settlement.cost = self.cost(&settled.by_tariff);
-            settlement.energy = settled.energy;
-        }
+        let Some(mut open) = self.open.remove(&id) else { return };
+        let Some(finish) = open.finish.take() else {
+            self.queue.settled();
+            return;
+        };
+        let settlement = self.settlement(&open, &finish, settled, reason);
         let Finish { end, facts, settle, .. } = *finish;
-        // An exporter that panics must not end settlement for everybody else.
-        if catch_unwind(AssertUnwindSafe(|| settle.settle(&settlement))).is_err() {
-            tracing::error!("ending a span panicked; its telemetry may be lost");
+        unwind("ending a span", || settle.settle(&settlement));
+        let mut record = InferenceRecord::new(id, *open.begin, end, facts, settlement);
+        record.run.clone_from(&self.context.run);
+        if let Some(instruments) = &self.context.instruments {
+            instruments.inference(&record);
         }
-        let record = InferenceRecord::new(id, *open.begin, end, facts, settlement);
-        for sink in &self.context.record_sinks {
-            sink.record(&record);
+        self.context.sinks.record(&record);
+        // Last, so that a flush that sees nothing open has seen everything recorded.
+        self.queue.settled();
+    }
+
+    fn settlement(
+        &mut self,
+        open: &Open,
+        finish: &Finish,
+        settled: Option<Settled>,
+        reason: SettleReason,
+    ) -> Settlement {
+        let mut settlement = Settlement::unknown(reason);
+        let (mut energy, mut by_tariff) =
+            settled.map_or((None, Vec::new()), |settled| (settled.energy, settled.by_tariff));
+        let estimate = open.estimate.estimate();
+        match (&mut energy, estimate) {
+            (Some(measured), estimate) => measured.estimated = estimate,
+            (None, Some(estimate)) => {
+                // Nothing was measured: the estimate is the total, and its method says so.
+                let mut only = InferenceEnergy::new(estimate.value, Method::Estimated, "time");
+                only.estimated = Some(estimate);
+                energy = Some(only);
+                by_tariff.clone_from(&open.estimate.by_tariff);
+            }
+            (None, None) if open.local && !self.warned_unmeasured => {
+                self.warned_unmeasured = true;
+                tracing::warn!(
+                    "no sensor covers this machine's inferences and estimates are off: energy is absent"
+                );
+            }
+            (None, None) => {}
         }
+        settlement.energy = energy;
+        settlement.emissions = self.emissions(&by_tariff);
+        settlement.cost = self.cost(open, &by_tariff, &finish.facts.tokens, finish.end);
+        settlement
     }
 
     fn emissions(&self, by_tariff: &[(u32, Joules)]) -> Option<Emissions> {
-        let mut total = Grams::ZERO;
-        let mut most: Option<(Joules, &Intensity)> = None;
-        for (tariff, energy) in by_tariff {
-            let intensity = self.tariffs.get(*tariff as usize)?.intensity.as_ref()?;
-            total += *energy * intensity.value;
-            if most.is_none_or(|(largest, _)| *energy > largest) {
-                most = Some((*energy, intensity));
-            }
-        }
-        most.map(|(_, intensity)| Emissions::new(total, intensity.clone()))
+        let slices: Option<Vec<_>> = by_tariff
+            .iter()
+            .map(|(tariff, energy)| Some((*energy, self.tariffs.get(*tariff as usize)?.intensity.as_ref()?)))
+            .collect();
+        emissions(slices?, self.context.overhead)
     }
 
-    fn cost(&self, by_tariff: &[(u32, Joules)]) -> Option<Cost> {
-        let mut total = Usd::ZERO;
-        for (tariff, energy) in by_tariff {
-            total += *energy * self.tariffs.get(*tariff as usize)?.price.as_ref()?.value;
+    fn cost(
+        &self,
+        open: &Open,
+        by_tariff: &[(u32, Joules)],
+        tokens: &TokenUsage,
+        end: MonoTime,
+    ) -> Option<Cost> {
+        if !open.local || self.context.price_local_tokens {
+            let model = open.begin.model.as_deref().unwrap_or_default();
+            let price = self.context.prices.as_ref()?.tokens(&open.begin.provider, model)?;
+            return token_cost(&price, tokens);
         }
-        (!by_tariff.is_empty()).then(|| Cost::new(total, "electricity"))
+        let slices: Option<Vec<_>> = by_tariff
+            .iter()
+            .map(|(tariff, energy)| {
+                Some((*energy, self.tariffs.get(*tariff as usize)?.price.as_ref()?.value))
+            })
+            .collect();
+        let hardware = self.context.hardware.map(|rate| (rate, end.since(open.begin.time)));
+        electricity_cost(slices?, self.context.overhead, hardware)
     }
 }

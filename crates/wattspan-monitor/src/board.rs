@@ -1,0 +1,177 @@
+//! The last sample of every device and running totals, for observable instruments, snapshots and `watch`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use wattspan_core::{
+    Device, DeviceId, DeviceSample, Grams, IntervalEnergy, Joules, Method, MonoTime, Ratio, Reading,
+    ServerStats, StateEnergy, StatsSink, Usd, Watts,
+};
+
+/// One device at the last poll, and its energy since the monitor started.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DeviceSnapshot {
+    /// The last sample: utilisation, memory, temperature and the rest, each absent where it could not be read.
+    pub sample: DeviceSample,
+    /// Mean power over the last closed interval, where the sensor's own reading is absent; else that reading.
+    pub power: Reading<Watts>,
+    /// Energy since the monitor started, by what it was used for.
+    pub energy: StateEnergy,
+    /// How that was obtained; `None` while nothing was measured.
+    pub method: Option<Method>,
+    /// Emissions of that energy, where an intensity was known all along.
+    pub emissions: Option<Grams>,
+    /// Cost of that energy, where a price was known all along.
+    pub cost: Option<Usd>,
+    /// Stretches of time without data.
+    pub gaps: u64,
+}
+
+impl DeviceSnapshot {
+    /// The device.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.sample.device
+    }
+}
+
+/// All devices and servers at one moment.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// When the last poll was, on the monotonic clock.
+    pub time: MonoTime,
+    /// The same moment on the wall clock.
+    pub wall: SystemTime,
+    /// The devices, by id.
+    pub devices: Vec<DeviceSnapshot>,
+    /// The model servers that are polled, by name.
+    pub servers: Vec<ServerStats>,
+    /// Inferences in flight or waiting for settlement.
+    pub open_inferences: usize,
+}
+
+impl Snapshot {
+    /// Power of all counted devices that have a reading; absent when none has.
+    pub fn total_power(&self) -> Reading<Watts> {
+        let mut known = self
+            .devices
+            .iter()
+            .filter(|device| device.device().is_counted())
+            .filter_map(|device| device.power.as_value().copied())
+            .peekable();
+        if known.peek().is_some() { Reading::Value(known.sum()) } else { Reading::NotSupported }
+    }
+
+    /// Mean utilisation of all GPUs that report it.
+    pub fn mean_gpu_utilization(&self) -> Reading<Ratio> {
+        let known: Vec<f64> = self
+            .devices
+            .iter()
+            .filter(|device| device.device().kind == wattspan_core::DeviceKind::Gpu)
+            .filter_map(|device| device.sample.gauges.utilization.as_value().map(|ratio| ratio.ratio()))
+            .collect();
+        if known.is_empty() {
+            return Reading::NotSupported;
+        }
+        Ratio::new(known.iter().sum::<f64>() / known.len() as f64).into()
+    }
+}
+
+/// The shared board. Written by settlement once a poll, read by anyone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Board(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) time: MonoTime,
+    pub(crate) wall: Option<SystemTime>,
+    pub(crate) devices: BTreeMap<DeviceId, DeviceSnapshot>,
+    pub(crate) servers: BTreeMap<Arc<str>, ServerStats>,
+}
+
+/// What a joule of a closed interval emits and costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rates {
+    pub(crate) intensity: Option<wattspan_core::GramsPerKwh>,
+    pub(crate) price: Option<wattspan_core::UsdPerKwh>,
+}
+
+impl Board {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn update(
+        &self,
+        time: MonoTime,
+        wall: SystemTime,
+        samples: &[DeviceSample],
+        intervals: &[IntervalEnergy],
+        rates: Rates,
+    ) {
+        let mut state = self.lock();
+        state.time = time;
+        state.wall = Some(wall);
+        for sample in samples {
+            if let Some(device) = state.devices.get_mut(&sample.device.id) {
+                device.power = sample.power.clone().or_else(|| device.power.clone());
+                device.sample = sample.clone();
+                continue;
+            }
+            let device = DeviceSnapshot {
+                power: sample.power.clone(),
+                sample: sample.clone(),
+                energy: StateEnergy::default(),
+                method: None,
+                emissions: Some(Grams::ZERO),
+                cost: Some(Usd::ZERO),
+                gaps: 0,
+            };
+            state.devices.insert(sample.device.id.clone(), device);
+        }
+        for interval in intervals {
+            if let Some(device) = state.devices.get_mut(&interval.device) {
+                device.add(interval, rates);
+            }
+        }
+    }
+
+    pub(crate) fn snapshot(&self, open_inferences: usize) -> Option<Snapshot> {
+        let state = self.lock();
+        Some(Snapshot {
+            time: state.time,
+            wall: state.wall?,
+            devices: state.devices.values().cloned().collect(),
+            servers: state.servers.values().cloned().collect(),
+            open_inferences,
+        })
+    }
+}
+
+impl StatsSink for Board {
+    fn stats(&self, stats: &ServerStats) {
+        self.lock().servers.insert(Arc::clone(&stats.server), stats.clone());
+    }
+}
+
+impl DeviceSnapshot {
+    fn add(&mut self, interval: &IntervalEnergy, rates: Rates) {
+        if interval.gap.is_some() {
+            self.gaps += 1;
+            return;
+        }
+        let energy: Joules = interval.energy.total();
+        self.energy += interval.energy;
+        self.method = Some(self.method.map_or(interval.method, |method| method.with(interval.method)));
+        // One interval without a rate makes the sum a lower bound that says nothing: it is absent from then on.
+        self.emissions = self.emissions.zip(rates.intensity).map(|(sum, rate)| sum + energy * rate);
+        self.cost = self.cost.zip(rates.price).map(|(sum, rate)| sum + energy * rate);
+        if !self.sample.power.is_value()
+            && let Some(mean) = energy / interval.end.since(interval.start)
+        {
+            self.power = Reading::Value(mean);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The labelled estimate of what has no sensor, gathered poll by poll.
+
+use std::num::NonZeroU32;
+
+use wattspan_core::{DeviceKind, DeviceSample, EnergyRange, Estimate, Joules, MonoTime, Watts};
+use wattspan_energy::{MemoryPower, PowerCurve, cpu_estimate, utilization_estimate};
+
+use crate::ownership::CpuUse;
+
+/// What the estimate is fed with. Nothing is estimated that is not given here.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct EstimateInputs {
+    /// Draw of all CPU packages by utilisation, and the number of logical cores.
+    pub cpu: Option<(PowerCurve, NonZeroU32)>,
+    /// Draw of the memory.
+    pub memory: Option<MemoryPower>,
+    /// Whether GPUs without a power sensor are estimated from utilisation and their power limit.
+    pub gpu: bool,
+}
+
+/// An inference's estimate so far.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    value: Joules,
+    low: Joules,
+    high: Joules,
+    bases: Vec<String>,
+    pub(crate) by_tariff: Vec<(u32, Joules)>,
+}
+
+impl Gathered {
+    fn add(&mut self, estimate: &Estimate, tariff: u32) {
+        self.value += estimate.value;
+        self.low += estimate.range.low;
+        self.high += estimate.range.high;
+        if !self.bases.contains(&estimate.basis) {
+            self.bases.push(estimate.basis.clone());
+        }
+        match self.by_tariff.last_mut().filter(|(last, _)| *last == tariff) {
+            Some((_, sum)) => *sum += estimate.value,
+            None => self.by_tariff.push((tariff, estimate.value)),
+        }
+    }
+
+    pub(crate) fn estimate(&self) -> Option<Estimate> {
+        let range = EnergyRange { low: self.low, high: self.high };
+        (!self.bases.is_empty()).then(|| Estimate::new(self.value, range, self.bases.join(" + ")))
+    }
+}
+
+/// What one poll says about the machine's devices without a sensor.
+pub(crate) struct Poll<'a> {
+    pub(crate) start: MonoTime,
+    pub(crate) end: MonoTime,
+    pub(crate) samples: &'a [DeviceSample],
+    pub(crate) cpu: Option<CpuUse>,
+    pub(crate) tariff: u32,
+}
+
+/// Whether a sensor tells the energy of a device.
+fn is_measured(sample: &DeviceSample) -> bool {
+    sample.device.counter.is_some() || sample.device.power.is_some()
+}
+
+impl EstimateInputs {
+    /// Shares a poll's estimate among the inferences that were in flight, by their time in it.
+    pub(crate) fn share<'g>(
+        &self,
+        poll: &Poll<'_>,
+        in_flight: impl Iterator<Item = (MonoTime, Option<MonoTime>, &'g mut Gathered)>,
+    ) {
+        let overlaps: Vec<_> = in_flight
+            .map(|(begin, end, gathered)| {
+                let last = end.unwrap_or(poll.end).min(poll.end);
+                (last.since(begin.max(poll.start)), gathered)
+            })
+            .filter(|(overlap, _)| !overlap.is_zero())
+            .collect();
+        let sum: f64 = overlaps.iter().map(|(overlap, _)| overlap.as_secs_f64()).sum();
+        let length = poll.end.since(poll.start).as_secs_f64();
+        for (overlap, gathered) in overlaps {
+            let own = overlap.as_secs_f64();
+            // Side by side, each has its part of the machine; alone, each has the machine for its time.
+            let machine_time = overlap.mul_f64((length / sum).min(1.0));
+            for estimate in self.over(poll, machine_time, own / sum) {
+                gathered.add(&estimate, poll.tariff);
+            }
+        }
+    }
+
+    fn over(&self, poll: &Poll<'_>, machine_time: std::time::Duration, part: f64) -> Vec<Estimate> {
+        let mut estimates = Vec::new();
+        let measured =
+            |kind| poll.samples.iter().any(|sample| sample.device.kind == kind && is_measured(sample));
+        if let (Some((curve, cores)), false) = (self.cpu, measured(DeviceKind::Cpu)) {
+            // Without process times the cores may have been idle or busy: half-way is the figure, the range says so.
+            let cpu_time = match poll.cpu {
+                Some(used) => used.ours.mul_f64(part),
+                None => machine_time.mul_f64(f64::from(cores.get()) / 2.0),
+            };
+            estimates.push(cpu_estimate(curve, cpu_time, cores, machine_time));
+        }
+        if let (Some(memory), false) = (&self.memory, measured(DeviceKind::Dram)) {
+            estimates.push(memory.over(machine_time));
+        }
+        if self.gpu {
+            let blind = poll
+                .samples
+                .iter()
+                .filter(|sample| sample.device.kind == DeviceKind::Gpu && !is_measured(sample));
+            for sample in blind {
+                let limit: Option<Watts> = sample.device.power_limit;
+                let curve = limit.and_then(|limit| PowerCurve::proportional(limit).ok());
+                if let (Some(curve), Some(busy)) = (curve, sample.gauges.utilization.as_value()) {
+                    estimates.push(utilization_estimate(curve, *busy, machine_time));
+                }
+            }
+        }
+        estimates
+    }
+}
