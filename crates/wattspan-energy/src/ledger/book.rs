@@ -13,7 +13,7 @@ use super::baseline::Baseline;
 use super::share::{FRACTION, Interval, Part, Piece, Rest, Splitter, TOO_MUCH, WHOLE};
 use super::work::WorkTrack;
 use crate::meter::{Measured, SensorKind, prorate};
-use crate::uncertainty::{Exposure, Random, Surroundings, UncertaintyModel};
+use crate::uncertainty::{Exposure, PART_TIME, Random, Surroundings, UncertaintyModel};
 
 /// One device's book.
 #[derive(Debug)]
@@ -33,8 +33,9 @@ pub(super) struct Book {
     /// In order of `seq`.
     active: Vec<Active>,
     dead: usize,
-    /// Largest mean power seen.
+    /// Largest and lowest mean power seen.
     largest: f64,
+    lowest: f64,
     /// Refresh period and sensor, as of the last interval.
     pub(super) refresh: Option<Duration>,
     sensor: SensorKind,
@@ -102,6 +103,8 @@ pub(super) struct Account {
     resolution: Joules,
     /// The sensor sees a part of the time only.
     pub(super) part_time: bool,
+    /// The sensor spreads energy over its window.
+    pub(super) smeared: bool,
 }
 
 impl Account {
@@ -151,6 +154,7 @@ impl Book {
             active: Vec::new(),
             dead: 0,
             largest: 0.0,
+            lowest: f64::MAX,
             refresh: None,
             sensor: SensorKind::Counter,
             lost: false,
@@ -265,8 +269,19 @@ impl Book {
         Some(account)
     }
 
+    /// Lowest mean power of all intervals; zero before the first.
+    pub(super) fn lowest(&self) -> f64 {
+        if self.lowest == f64::MAX { 0.0 } else { self.lowest }
+    }
+
     pub(super) fn session_baseline(&self) -> Option<f64> {
         self.baseline.session()
+    }
+
+    /// Entries held in memory.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.active.len() + self.queue.len() + self.pieces.len()
     }
 
     fn compact(&mut self) {
@@ -348,6 +363,7 @@ impl Book {
         let power = measured.power().map_or(0.0, Watts::watts);
         self.fold(context.model, Some(power));
         self.largest = self.largest.max(power);
+        self.lowest = self.lowest.min(power);
         self.gather(start, end, context);
         let clear = match measured.sensor {
             SensorKind::TrailingMean { window } => window / 2,
@@ -455,10 +471,14 @@ impl Book {
         let length = facts.measured.length();
         let refresh = facts.measured.refresh.unwrap_or(length);
         account.refresh = account.refresh.max(refresh);
-        if let SensorKind::Instant { window } = facts.measured.sensor {
-            account.part_time |= window.as_secs_f64() < 0.9 * refresh.as_secs_f64();
+        match facts.measured.sensor {
+            SensorKind::Instant { window } => {
+                account.part_time |= window.as_secs_f64() < (1.0 - PART_TIME) * refresh.as_secs_f64();
+            }
+            SensorKind::TrailingMean { .. } => account.smeared = true,
+            SensorKind::Counter => {}
         }
-        let exposure = facts.exposure(&piece, &part, usize::from(begins) + usize::from(ends));
+        let exposure = facts.exposure(&piece, &part, begins, ends);
         account.share_time += exposure.own;
         account.pending = Some(exposure);
         if self.cuts.is_empty() {
@@ -509,7 +529,8 @@ struct Facts<'a> {
 }
 
 impl Facts<'_> {
-    fn exposure(&self, piece: &Piece, part: &Part, edges: usize) -> Exposure {
+    fn exposure(&self, piece: &Piece, part: &Part, begins: bool, ends: bool) -> Exposure {
+        let edges = usize::from(begins) + usize::from(ends);
         let length = self.measured.length().as_secs_f64();
         let free = self.rest.free as f64 / 1e9;
         let inside = (piece.to - piece.from) as f64 / 1e9;
@@ -526,6 +547,7 @@ impl Facts<'_> {
             mark: self.context.model.mark_latency.as_secs_f64() * inner * marks,
             own,
             step: lag * share,
+            last_step: if ends { lag * share } else { 0.0 },
         }
     }
 }

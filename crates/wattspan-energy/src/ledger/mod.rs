@@ -416,13 +416,13 @@ impl Ledger {
         self.marked -= usize::from(inference.work.has_marks());
         let end = inference.end.unwrap_or(inference.begin);
         let model = &self.config.uncertainty;
-        let mut accounts: Vec<(Arc<Device>, Account, Option<f64>)> = Vec::new();
+        let mut accounts: Vec<(Arc<Device>, Account, f64)> = Vec::new();
         for book in self.books.values_mut() {
             let Some(charged) = book.in_scope(&inference.scope) else { continue };
             let last = book.closed_to >= end;
             let account = book.take(inference.seq, model, last);
             if charged && let Some(account) = account {
-                accounts.push((Arc::clone(&book.device), account, book.session_baseline()));
+                accounts.push((Arc::clone(&book.device), account, book.lowest()));
             }
         }
         if inference.forgotten {
@@ -448,10 +448,10 @@ impl Ledger {
         };
         let entries = accounts
             .iter()
-            .map(|(device, account, baseline)| Entry {
+            .map(|(device, account, lowest)| Entry {
                 device,
                 account: account.clone(),
-                baseline: *baseline,
+                lowest: *lowest,
                 gain: self.config.gains.get(&device.id).copied(),
             })
             .collect();

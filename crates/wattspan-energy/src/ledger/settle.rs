@@ -17,7 +17,8 @@ use crate::uncertainty::{UncertaintyModel, half_widths};
 pub(super) struct Entry<'a> {
     pub(super) device: &'a Device,
     pub(super) account: Account,
-    pub(super) baseline: Option<f64>,
+    /// Lowest draw that the device was seen at, in watts.
+    pub(super) lowest: f64,
     pub(super) gain: Option<f64>,
 }
 
@@ -94,7 +95,7 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, case: &Case, entry: Entry<'_>, coverage: Ratio, model: &UncertaintyModel) {
-        let Entry { device, account, baseline, gain } = entry;
+        let Entry { device, account, lowest, gain } = entry;
         let model = UncertaintyModel { gain: gain.unwrap_or(model.gain), ..*model };
         let length = case.end.since(case.begin).as_secs_f64();
         let energy = Joules::from_microjoules(account.energy);
@@ -116,11 +117,16 @@ impl Tally {
         }
         if length < 2.0 * account.refresh.as_secs_f64() {
             self.below = true;
-            // Idle draw alone at least; at most all that the device can draw, and all that it did.
+            // Its part of the lowest draw at least; at most all that the device can draw, and all that it did.
             let joules = |watts: f64| Joules::new(watts * length).unwrap_or(Joules::ZERO);
-            let low = share.idle.or(baseline.map(joules)).unwrap_or(Joules::ZERO);
+            let least = joules(lowest * account.share());
+            let low = share.idle.map_or(least, |idle| idle.min(least));
             self.low += low;
-            self.high += joules(account.limit).min(account.intervals).max(low);
+            // A trailing mean smears energy over intervals that the inference was not in, and a sensor that looks at a
+            // part of the time may have missed it.
+            let partial = account.smeared || account.part_time;
+            let drawn = if partial { Joules::from_microjoules(i128::MAX) } else { account.intervals };
+            self.high += joules(account.limit).min(drawn).max(low);
         } else {
             self.low += energy - share.uncertainty.total.min(energy);
             self.high += energy + share.uncertainty.total;

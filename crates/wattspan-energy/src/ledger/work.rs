@@ -41,30 +41,27 @@ impl WorkTrack {
         self.points.len()
     }
 
-    /// Cumulative counts at a time. Counts never go back; of marks at one time the larger counts.
+    /// Cumulative counts at a time. Marks may come in any order; counts never go back, so a lower later one is raised.
     pub(super) fn mark(&mut self, at: MonoTime, prompt: f64, decode: f64) {
         let at = at.nanos();
-        let Some(last) = self.points.last_mut() else { return };
-        let (prompt, decode) = (prompt.max(last.prompt), decode.max(last.decode));
-        let idle = prompt == 0.0 && decode == 0.0;
-        if idle {
-            // Still waiting for the first token: its work begins later than this.
-            last.at = last.at.max(at);
-        } else if at > last.at {
-            self.points.push(Point { at, prompt, decode });
-        } else if self.points.len() > 1 {
-            self.insert(at, prompt, decode);
-        }
-    }
-
-    /// A mark that arrived after a later one.
-    fn insert(&mut self, at: u64, prompt: f64, decode: f64) {
         let index = self.points.partition_point(|point| point.at < at);
-        if index == 0 {
+        if prompt == 0.0 && decode == 0.0 {
+            // Still waiting for the first token: its work begins later than this.
+            if index == 1
+                && let Some(first) = self.points.first_mut()
+            {
+                first.at = at;
+            }
             return;
         }
-        // Only what was true at its own time can be taken from it: not more than later marks say.
-        if let Some(point) = self.points.get_mut(index).filter(|point| point.at == at) {
+        // At or before the begin there can be no work.
+        let Some(before) = index.checked_sub(1).and_then(|index| self.points.get(index)).copied() else {
+            return;
+        };
+        if self.points.get(index).is_none_or(|point| point.at > at) {
+            self.points.insert(index, Point { at, ..before });
+        }
+        for point in &mut self.points[index..] {
             point.prompt = point.prompt.max(prompt);
             point.decode = point.decode.max(decode);
         }
@@ -185,6 +182,24 @@ mod tests {
         assert_eq!(track.within(100, 150), None);
         assert_eq!(track.within(150, 250).map(|work| work.decode_steps), Some(5.0));
         assert_eq!(track.within(260, 300), None, "no mark tells about that");
+    }
+
+    #[test]
+    fn marks_may_come_in_any_order() {
+        let marks = [(150, 0.0), (200, 4.0), (250, 3.0), (300, 9.0)];
+        let mut forward = track();
+        let mut backward = track();
+        for (at, steps) in marks {
+            forward.mark(MonoTime::from_nanos(at), 0.0, steps);
+        }
+        for (at, steps) in marks.into_iter().rev() {
+            backward.mark(MonoTime::from_nanos(at), 0.0, steps);
+        }
+        for (from, to, steps) in [(150, 200, 4.0), (200, 250, 0.0), (250, 300, 5.0)] {
+            for track in [&forward, &backward] {
+                assert_eq!(track.within(from, to).map(|work| work.decode_steps), Some(steps));
+            }
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl CounterTrack {
             polled: at,
             changed: at,
             refreshed: at,
-            period: RefreshPeriod::new(spec.refresh),
+            period: RefreshPeriod::of_counter(spec.refresh),
             unchanged: 0,
         }
     }

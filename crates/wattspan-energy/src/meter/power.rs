@@ -26,7 +26,7 @@ struct Last {
 
 impl PowerTrack {
     pub(super) fn new(spec: PowerSpec, max_gap: Duration) -> Self {
-        Self { spec, period: RefreshPeriod::new(spec.refresh), max_gap, last: None }
+        Self { spec, period: RefreshPeriod::of_power(spec.refresh), max_gap, last: None }
     }
 
     /// The last reading.

@@ -9,16 +9,28 @@ pub(super) struct RefreshPeriod {
     table: Option<Duration>,
     seen: VecDeque<Duration>,
     measured: Option<Duration>,
+    /// An equal reading may be a refresh.
+    repeats: bool,
 }
 
 impl RefreshPeriod {
-    pub(super) fn new(table: Option<Duration>) -> Self {
-        Self { table, seen: VecDeque::new(), measured: None }
+    /// Of a counter, which moves at each refresh while anything is drawn.
+    pub(super) fn of_counter(table: Option<Duration>) -> Self {
+        Self { table, seen: VecDeque::new(), measured: None, repeats: false }
+    }
+
+    /// Of a power reading, which may well be refreshed and stay the same.
+    pub(super) fn of_power(table: Option<Duration>) -> Self {
+        Self { repeats: true, ..Self::of_counter(table) }
     }
 
     /// The period: measured, else the sensor table's, else unknown.
     pub(super) fn get(&self) -> Option<Duration> {
-        self.measured.or(self.table)
+        match (self.measured, self.table) {
+            // Refreshes that changed nothing make the time between changes longer, never shorter.
+            (Some(measured), Some(table)) if self.repeats => Some(measured.min(table)),
+            (measured, table) => measured.or(table),
+        }
     }
 
     /// A reading changed this long after it changed before, `since_poll` after the poll before it.
@@ -64,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_period_is_that_of_the_sensor_not_of_the_poller() {
-        let mut period = RefreshPeriod::new(None);
+        let mut period = RefreshPeriod::of_counter(None);
         for _ in 0..20 {
             period.changed(ms(200), ms(200));
         }
@@ -80,7 +92,7 @@ mod tests {
 
     #[test]
     fn before_it_is_measured_the_table_counts() {
-        let mut period = RefreshPeriod::new(Some(ms(100)));
+        let mut period = RefreshPeriod::of_counter(Some(ms(100)));
         period.changed(ms(60), ms(10));
         assert_eq!(period.get(), Some(ms(100)));
     }

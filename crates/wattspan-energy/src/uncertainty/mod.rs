@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use wattspan_core::{Joules, Uncertainty};
 
-use crate::calibration::{GAMMA_COUNTER, GAMMA_INSTANT, GAMMA_TRAILING};
+use crate::calibration::{GAMMA_COUNTER, GAMMA_INSTANT, GAMMA_PART_TIME, GAMMA_TRAILING};
 use crate::meter::SensorKind;
 
 pub use window::{WindowEnergy, window_energy};
@@ -25,8 +25,10 @@ pub struct UncertaintyModel {
     pub gain: f64,
     /// Scale of the random part by kind of sensor, fitted: see `docs/calibration.md`.
     pub gamma_counter: f64,
-    /// The same for instantaneous power.
+    /// The same for power readings that look at all of their refresh period.
     pub gamma_instant: f64,
+    /// The same for power readings that look at a part of it.
+    pub gamma_part_time: f64,
     /// The same for a trailing mean.
     pub gamma_trailing: f64,
     /// How late a mark may say that work was done.
@@ -39,6 +41,7 @@ impl Default for UncertaintyModel {
             gain: 0.05,
             gamma_counter: GAMMA_COUNTER,
             gamma_instant: GAMMA_INSTANT,
+            gamma_part_time: GAMMA_PART_TIME,
             gamma_trailing: GAMMA_TRAILING,
             mark_latency: Duration::from_millis(5),
         }
@@ -46,9 +49,10 @@ impl Default for UncertaintyModel {
 }
 
 impl UncertaintyModel {
-    fn gamma(&self, sensor: SensorKind) -> f64 {
+    fn gamma(&self, sensor: SensorKind, unseen: f64) -> f64 {
         match sensor {
             SensorKind::Counter => self.gamma_counter,
+            SensorKind::Instant { .. } if unseen > PART_TIME => self.gamma_part_time,
             SensorKind::Instant { .. } => self.gamma_instant,
             SensorKind::TrailingMean { .. } => self.gamma_trailing,
         }
@@ -102,8 +106,10 @@ pub(crate) struct Exposure {
     pub(crate) mark: f64,
     /// Length of the interval times own share.
     pub(crate) own: f64,
-    /// Uncertainty of the refresh time, times own share.
+    /// Uncertainty of the refresh time before the interval, times own share.
     pub(crate) step: f64,
+    /// The same for the one after it, where no interval of one's own follows.
+    pub(crate) last_step: f64,
 }
 
 /// Random terms of one inference on one device, gathered interval by interval.
@@ -140,7 +146,12 @@ impl Random {
         exposure: &Exposure,
         after: Option<f64>,
     ) {
-        let gamma = model.gamma(around.sensor);
+        let refresh = around.refresh.map_or(around.length, |refresh| refresh.as_secs_f64());
+        let unseen = match around.sensor {
+            SensorKind::Instant { window } => 1.0 - (window.as_secs_f64() / refresh).min(1.0),
+            _ => 0.0,
+        };
+        let gamma = model.gamma(around.sensor, unseen);
         let neighbours = [around.before, Some(around.power), after];
         let powers = || neighbours.into_iter().flatten();
         let (low, high) =
@@ -154,16 +165,14 @@ impl Random {
                 self.bound(gamma, varied * exposure.idle);
                 self.bound(gamma, high * exposure.edge);
             }
-            SensorKind::Instant { window } => {
-                let refresh = around.refresh.map_or(around.length, |refresh| refresh.as_secs_f64());
-                let unseen = 1.0 - (window.as_secs_f64() / refresh).min(1.0);
+            SensorKind::Instant { .. } => {
                 self.bound(gamma, varied * exposure.idle);
                 self.bound(gamma, varied * exposure.own * unseen.max(LEAST_UNSEEN));
-                let step = around.before.map_or(0.0, |before| (around.power - before).abs());
-                self.bound(gamma, step * exposure.step);
+                let step = |other: Option<f64>| other.map_or(0.0, |other| (around.power - other).abs());
+                self.bound(gamma, step(around.before) * exposure.step);
+                self.bound(gamma, step(after) * exposure.last_step);
             }
             SensorKind::TrailingMean { window } => {
-                let refresh = around.refresh.map_or(around.length, |refresh| refresh.as_secs_f64());
                 let step = |other: f64| (around.power - other).abs() * window.as_secs_f64() / refresh;
                 let steps = [around.before, after].into_iter().flatten().map(step);
                 self.slope = steps.fold(self.slope, f64::max);
@@ -185,6 +194,8 @@ impl Random {
 
 /// Part of the device's range by which the draw may vary unseen inside an interval.
 const LEAST_VARIATION: f64 = 0.05;
+/// A sensor that misses more of its refresh period than this is one that looks at a part of it.
+pub(crate) const PART_TIME: f64 = 0.1;
 /// Part of a refresh period that a sensor is taken to miss at least: its window is known to a few per cent only.
 const LEAST_UNSEEN: f64 = 0.02;
 
@@ -212,6 +223,7 @@ mod tests {
         UncertaintyModel {
             gamma_counter: 1.0,
             gamma_instant: 1.0,
+            gamma_part_time: 1.0,
             gamma_trailing: 1.0,
             gain: 0.0,
             ..UncertaintyModel::default()
