@@ -13,7 +13,7 @@ use wattspan_genai::GenAi;
 use wattspan_llama_server::{ChatRequest, LlamaServer as Client};
 use wattspan_monitor::Monitor;
 use wattspan_nvidia::{NvidiaCollector, NvidiaOptions};
-use wattspan_otel::Telemetry;
+use wattspan_otel::{Protocol, Telemetry};
 use wattspan_semconv::attr;
 use wattspan_tests::{LlamaServer, Receiver, attribute, double, text};
 
@@ -40,7 +40,11 @@ async fn one_real_request_arrives_as_a_settled_span_with_joules() {
     // 300 W without pause: an inference of L seconds has used 300 × L joules, whatever its edges.
     driver.gpu(0).idle_watts(300.0).unwrap().counter_refresh(20_000, 0).unwrap();
 
-    let telemetry = Telemetry::grpc(&receiver.endpoint(), "spine").unwrap();
+    let telemetry = Telemetry::builder("spine")
+        .otlp_endpoint(receiver.endpoint())
+        .otlp_protocol(Protocol::Grpc)
+        .build()
+        .unwrap();
     let mut options = NvidiaOptions::default();
     options.library = Some(driver.path().to_owned());
     let kept = Arc::new(Kept::default());

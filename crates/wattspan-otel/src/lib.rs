@@ -2,4 +2,4 @@
 
 mod telemetry;
 
-pub use telemetry::{Telemetry, TelemetryError};
+pub use telemetry::{Protocol, Telemetry, TelemetryBuilder, TelemetryError};
