@@ -23,13 +23,16 @@
 //! estimates from published coefficients.
 //!
 //! # Features
-//! None.
+//! - `live`: Electricity Maps, WattTime, UK Carbon Intensity and GeoIP, with one worker thread. Off by default; without
+//!   it the crate has no HTTP client with TLS and talks to nothing but a cloud's metadata service.
 
 mod bundled;
 mod chain;
 mod cloud;
 mod error;
 mod fixed;
+#[cfg(feature = "live")]
+mod live;
 mod place;
 mod price;
 mod secret;
@@ -45,6 +48,10 @@ pub use cloud::{
 };
 pub use error::Error;
 pub use fixed::Fixed;
+#[cfg(feature = "live")]
+pub use live::{
+    ElectricityMaps, GeoIp, LiveSource, UkCarbonIntensity, WattTime, Worker, WorkerOptions, ZoneStatus,
+};
 pub use place::{Located, Locator, PlaceQuery, Resolution};
 pub use price::{Days, ElectricityPrices, TimeOfDay};
 pub use secret::Secret;

@@ -46,7 +46,7 @@ pub(crate) fn year_start(year: u16) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(days * DAY)
 }
 
-/// `2026-01-01T12:00:00Z` of a time, for messages and queries.
+/// `2026-01-01T12:00:00Z` of a time, for tests.
 #[cfg(test)]
 pub(crate) fn format(time: SystemTime) -> String {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

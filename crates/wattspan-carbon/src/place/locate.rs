@@ -18,7 +18,8 @@ type Lookup = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// the time zone or locale as a labelled guess. Something said and not understood is an error in the answer, and no
 /// later step takes its place: a typing error never becomes another country.
 ///
-/// Nothing leaves the machine; the metadata service is on the machine's own link.
+/// Nothing leaves the machine, unless a GeoIP service is given (feature `live`); the metadata service is on the
+/// machine's own link.
 ///
 /// ```
 /// use wattspan_carbon::{Locator, PlaceQuery};
@@ -35,6 +36,8 @@ pub struct Locator {
     root: PathBuf,
     metadata: Option<Metadata>,
     guess: bool,
+    #[cfg(feature = "live")]
+    geoip: Option<crate::GeoIp>,
 }
 
 /// Where a machine is, and what was learned on the way.
@@ -60,6 +63,8 @@ impl Locator {
             root: PathBuf::from("/"),
             metadata: Some(Metadata::default()),
             guess: true,
+            #[cfg(feature = "live")]
+            geoip: None,
         }
     }
 
@@ -93,7 +98,15 @@ impl Locator {
         self
     }
 
-    /// Finds the place. Blocks for the metadata probe's time limit at most, and only on a cloud machine.
+    /// Asks a GeoIP service where nothing better is known, before guessing. Off unless called.
+    #[cfg(feature = "live")]
+    pub fn geoip(mut self, service: crate::GeoIp) -> Self {
+        self.geoip = Some(service);
+        self
+    }
+
+    /// Finds the place. Blocks for the metadata probe's time limit at most, and only on a cloud machine; and for that
+    /// of the GeoIP service, if one is given.
     pub fn locate(&self) -> Located {
         let mut out = Located::default();
         if settle(&self.explicit, "explicit", &mut out) {
@@ -110,7 +123,19 @@ impl Locator {
                 return out;
             }
         }
-        if self.cloud(&mut out) || !self.guess {
+        if self.cloud(&mut out) {
+            return out;
+        }
+        #[cfg(feature = "live")]
+        match self.geoip.as_ref().map(crate::GeoIp::locate) {
+            Some(Ok(place)) => {
+                out.place = place;
+                return out;
+            }
+            Some(Err(error)) => out.errors.push(error),
+            None => {}
+        }
+        if !self.guess {
             return out;
         }
         let guesses = [
