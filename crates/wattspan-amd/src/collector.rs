@@ -42,7 +42,8 @@ pub struct AmdOptions {
     /// there, and many boards leave the field unusable, so that it is read only when a tick is given: `(153, 10)` is
     /// the 15.3 µJ that ROCm SMI reports for MI100 and MI200.
     pub legacy_tick: Option<(u64, u64)>,
-    /// Memory, temperatures and clocks are read this often at most; energy and power at every tick.
+    /// Memory, temperatures, clocks and KFD's list of processes are read this often at most; energy, power and watched
+    /// processes at every tick.
     pub gauge_period: Duration,
 }
 
@@ -297,10 +298,10 @@ impl Collector for AmdCollector {
             self.describe();
         }
         let source = self.source.as_ref();
-        self.processes.refresh(source, into.now());
+        self.processes.refresh(source, into.now(), self.options.gauge_period);
         for card in &mut self.cards {
             let device = &self.devices[card.place];
-            let sample = match (state(source, &card.who), &card.sensors) {
+            let mut sample = match (state(source, &card.who), &card.sensors) {
                 (Err(reason), _) => {
                     card.gauges = None;
                     failed(device, into.now(), reason)
@@ -321,7 +322,6 @@ impl Collector for AmdCollector {
                 }
             };
             let time = sample.time;
-            let mut sample = sample;
             let ids: Vec<u64> = card.parts.iter().filter_map(|part| part.gpu_id).collect();
             sample.processes = self.processes.on(Some(&card.who.pci_address), &ids, time);
             into.push(sample);

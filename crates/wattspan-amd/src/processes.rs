@@ -23,6 +23,9 @@ pub(crate) struct Processes {
     descriptors: BTreeMap<u32, (MonoTime, Vec<String>)>,
     /// Busy time by GPU address and process at the tick before.
     busy: BTreeMap<(String, u32), (MonoTime, Duration)>,
+    /// Memory by KFD's GPU id and process, and when it was read; `None` without KFD.
+    kfd: Option<BTreeMap<(u64, u32), Bytes>>,
+    kfd_read: Option<MonoTime>,
     tick: Snapshot,
 }
 
@@ -31,8 +34,6 @@ pub(crate) struct Processes {
 struct Snapshot {
     /// By GPU address and process.
     clients: BTreeMap<(String, u32), Client>,
-    /// Memory by KFD's GPU id and process.
-    kfd: BTreeMap<(u64, u32), Bytes>,
     /// Whether anything could be asked at all.
     answered: bool,
     denied: Option<String>,
@@ -54,11 +55,16 @@ impl Processes {
         self.busy.retain(|(_, pid), _| watched.contains(pid));
     }
 
-    /// Reads all processes once; [`Processes::on`] then answers per GPU.
-    pub(crate) fn refresh(&mut self, source: &dyn Source, now: MonoTime) {
+    /// Reads the watched processes, and KFD's list when the last is older than a period; [`Processes::on`] then answers
+    /// per GPU.
+    pub(crate) fn refresh(&mut self, source: &dyn Source, now: MonoTime, period: Duration) {
         let mut tick = Snapshot::default();
         self.read_clients(source, now, &mut tick);
-        read_kfd(source, &mut tick);
+        if self.kfd_read.is_none_or(|at| now.since(at) >= period) {
+            self.kfd = kfd(source);
+            self.kfd_read = Some(now);
+        }
+        tick.answered |= self.kfd.is_some();
         self.tick = tick;
     }
 
@@ -123,7 +129,7 @@ impl Processes {
             };
         }
         let mut found: BTreeMap<u32, ProcessUse> = BTreeMap::new();
-        for (&(id, pid), &memory) in &self.tick.kfd {
+        for (&(id, pid), &memory) in self.kfd.iter().flatten() {
             if kfd_ids.contains(&id) {
                 let process = found.entry(pid).or_insert_with(|| ProcessUse::new(pid));
                 let before = process.memory.as_value().copied().unwrap_or_default();
@@ -157,13 +163,10 @@ impl Processes {
 }
 
 /// Memory of every compute process. KFD counts it in bytes, a file for each GPU.
-fn read_kfd(source: &dyn Source, tick: &mut Snapshot) {
+fn kfd(source: &dyn Source) -> Option<BTreeMap<(u64, u32), Bytes>> {
     let folder = "sys/class/kfd/kfd/proc";
-    let Ok(processes) = source.list(folder) else {
-        return;
-    };
-    tick.answered = true;
-    for name in processes {
+    let mut found = BTreeMap::new();
+    for name in source.list(folder).ok()? {
         let Ok(pid) = name.parse::<u32>() else { continue };
         for file in source.list(&format!("{folder}/{name}")).unwrap_or_default() {
             let Some(id) = file.strip_prefix("vram_").and_then(|id| id.parse::<u64>().ok()) else {
@@ -173,8 +176,9 @@ fn read_kfd(source: &dyn Source, tick: &mut Snapshot) {
             if let Some(bytes) = tree::number(source, &format!("{folder}/{name}/{file}")).value()
                 && bytes > 0
             {
-                tick.kfd.insert((id, pid), Bytes::new(bytes));
+                found.insert((id, pid), Bytes::new(bytes));
             }
         }
     }
+    Some(found)
 }

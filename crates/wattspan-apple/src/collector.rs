@@ -43,7 +43,6 @@ impl Default for AppleOptions {
 
 impl AppleOptions {
     /// The interval within its bounds.
-    #[cfg_attr(not(target_os = "macos"), allow(dead_code))]
     fn bounded_interval(&self) -> Duration {
         self.interval.clamp(Duration::from_millis(50), Duration::from_secs(10))
     }
@@ -81,10 +80,10 @@ impl AppleCollector {
             return Ok(None);
         };
         let (worker, messages, chip) = started;
-        let refresh = Some(options.interval);
-        let mut collector = Self::new(worker, messages, chip, refresh);
+        let interval = options.bounded_interval();
+        let mut collector = Self::new(worker, messages, chip, Some(interval));
         // The first interval tells which sensors there are, which whoever lists devices wants to know.
-        collector.first = collector.messages.recv_timeout(options.interval + Duration::from_secs(2)).ok();
+        collector.first = collector.messages.recv_timeout(interval + Duration::from_secs(2)).ok();
         if let Some(Message::Interval { snapshot, .. }) = &collector.first {
             let snapshot = (**snapshot).clone();
             collector.find(&snapshot);
@@ -215,7 +214,7 @@ impl Collector for AppleCollector {
         let has_news = self.tracks.iter().any(Track::has_news);
         if let Some(reason) = self.ended.clone().filter(|_| !has_news) {
             self.lose(&reason, now);
-        } else if silent > SILENCE.max(self.refresh.unwrap_or_default() * 5) {
+        } else if silent > SILENCE.max(self.gauges.as_ref().map_or(Duration::ZERO, |last| last.elapsed) * 5) {
             self.lose(&format!("no figures have come for {} s", silent.as_secs()), now);
         }
         for track in &mut self.tracks {
@@ -233,7 +232,7 @@ impl Collector for AppleCollector {
     }
 }
 
-/// Without a figure for so long, a source is taken for dead.
+/// Without a figure for so long, or for five intervals, a source is taken for dead.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// When an interval ended. Its arrival jitters by the time that it took to print and to read, so that it is joined to

@@ -16,9 +16,7 @@ use crate::parts::{Part, Track};
 use crate::powermetrics::{Format, Splitter};
 use crate::snapshot::Macmon;
 use crate::worker::{Message, Worker, queue};
-use crate::{
-    AppleCollector, AppleOptions, PowermetricsError, Snapshot, powermetrics_plist, powermetrics_text,
-};
+use crate::{AppleCollector, PowermetricsError, Snapshot, powermetrics_plist, powermetrics_text};
 
 mod cases;
 mod recording;
@@ -349,7 +347,7 @@ fn bytes_may_come_one_by_one() {
 #[test]
 #[cfg(not(target_os = "macos"))]
 fn elsewhere_there_is_no_collector() {
-    use crate::AppleSource;
+    use crate::{AppleOptions, AppleSource};
     for source in [AppleSource::Macmon, AppleSource::Powermetrics] {
         let options = AppleOptions { source, ..AppleOptions::default() };
         assert!(matches!(AppleCollector::open(&options), Ok(None)));

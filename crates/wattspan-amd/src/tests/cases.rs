@@ -62,22 +62,24 @@ fn case_amd_01_accumulator_is_multiplied_by_its_resolution() {
 fn case_amd_03_an_accumulator_with_a_frozen_time_stamp_is_stale_and_power_counts() {
     let frozen = "table 1.4 288 current_socket_power=250 energy_accumulator=8152136 \
                   firmware_timestamp=3824190842400799 system_clock_counter=3824190842400799";
-    let mut bench = bench(frozen, &AmdOptions::default());
-    let mut readings = Vec::new();
-    for _ in 0..=20 {
-        readings.push(bench.first_after(Duration::from_secs(1)));
-    }
+    let mut slow = bench(frozen, &AmdOptions::default());
+    let readings: Vec<DeviceSample> = (0..=20).map(|_| slow.first_after(Duration::from_secs(1))).collect();
     let stale: Vec<bool> = readings.iter().map(|sample| !sample.energy.is_value()).collect();
     assert_eq!(&stale[..5], [false, false, false, true, true]);
     assert!(stale[3..].iter().all(|stale| *stale));
     assert!(readings[20].energy.absence().unwrap().contains("have stood still"));
-    // Power stays, so that its integral over the 20 s is 5 000 J.
     assert!(readings.iter().all(|sample| watts(sample) == Some(250.0)));
-    let joules: f64 = readings
-        .windows(2)
-        .map(|pair| watts(&pair[1]).unwrap() * pair[1].time.since(pair[0].time).as_secs_f64())
-        .sum();
-    assert!((joules - 5_000.0).abs() < 5.0, "{joules}");
+
+    // The energy of 20 s is that of the power, at a rate at which half a poll is below the tolerance of 0.1 %.
+    let mut fast = bench(frozen, &AmdOptions::default());
+    let mut meter = Meter::new(Arc::clone(&fast.collector.devices()[0]));
+    let mut found = Vec::new();
+    for _ in 0..=1_000 {
+        meter.read(&fast.first_after(Duration::from_millis(20)), &mut found);
+    }
+    assert!(found.iter().all(|interval| interval.method == Method::Integrated), "{found:?}");
+    let joules = total(&found).joules();
+    assert!((joules - 5_000.0).abs() <= 5.0, "{joules}");
 }
 
 #[test]
@@ -124,6 +126,20 @@ fn case_amd_07_a_node_of_twelve_megawatts_is_rejected() {
             "{absence}"
         );
     }
+
+    // The same mean by a counter whose unit slipped: 12 572 969.9 W over 15 s, in ticks of 2⁻¹⁶ J.
+    let slipped = (12_572_969.9 * 15.0 * 65_536.0) as u64;
+    let table = |count: u64, time: u64| {
+        format!("table 1.4 288 current_socket_power=300 energy_accumulator={count} firmware_timestamp={time}")
+    };
+    let tables = [table(1, 1), table(1 + slipped, 2)];
+    let files =
+        Memory::new(&format!("{ONE}hwmon/hwmon0/name = amdgpu\nhwmon/hwmon0/power1_cap = 560000000\n"));
+    files.set(TABLE, &tables[0]);
+    let mut bench = Bench::with(files, &AmdOptions::default());
+    let found = metered(&mut bench, Duration::from_secs(15), &tables);
+    assert!(found.iter().any(|interval| interval.energy == Err(GapReason::Implausible)), "{found:?}");
+    assert_eq!(total(&found), Joules::ZERO);
 }
 
 #[test]
