@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use opentelemetry::metrics::Meter;
 use wattspan_core::{
-    Clock, Collector, Device, InferenceObserver, IntensitySource, Place, PriceSource, RecordSink, RunId,
-    SampleSink, StatsSink, SystemClock,
+    Clock, Collector, Device, DeviceScope, InferenceObserver, IntensitySource, Place, PriceSource,
+    RecordSink, RunId, SampleSink, StatsSink, SystemClock,
 };
 use wattspan_energy::{HardwareRate, LedgerConfig, Overhead};
 use wattspan_semconv::Profile;
@@ -65,6 +65,7 @@ impl Default for MonitorBuilder {
             clock: Arc::new(SystemClock),
             collectors: Vec::new(),
             context: Context {
+                scope: DeviceScope::All,
                 place: Place::default(),
                 intensity: None,
                 prices: None,
@@ -97,6 +98,12 @@ impl MonitorBuilder {
     /// Takes another clock than the system's.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Which devices inferences use that do not say it themselves.
+    pub fn scope(mut self, scope: DeviceScope) -> Self {
+        self.context.scope = scope;
         self
     }
 

@@ -6,9 +6,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use wattspan_core::{
-    Begin, Cost, DeviceId, DeviceSample, ElectricityPrice, Emissions, Finish, InferenceEnergy, InferenceId,
-    InferenceRecord, Intensity, IntensitySource, IntervalEnergy, Joules, Locality, Method, MonoTime, Place,
-    PriceSource, RecordSink, RunId, SampleSink, SampleTick, SettleReason, Settlement, TokenUsage,
+    Begin, Cost, DeviceId, DeviceSample, DeviceScope, ElectricityPrice, Emissions, Finish, InferenceEnergy,
+    InferenceId, InferenceRecord, Intensity, IntensitySource, IntervalEnergy, Joules, Locality, Method,
+    MonoTime, Place, PriceSource, RecordSink, RunId, SampleSink, SampleTick, SettleReason, Settlement,
+    TokenUsage,
 };
 use wattspan_energy::{
     HardwareRate, Ledger, LedgerConfig, Measured, Meter, Overhead, Settled, electricity_cost, emissions,
@@ -24,6 +25,8 @@ use crate::sampler::Batch;
 
 /// Where intensity and prices come from, and what is recorded.
 pub(crate) struct Context {
+    /// For inferences that do not name their devices.
+    pub(crate) scope: DeviceScope,
     pub(crate) place: Place,
     pub(crate) intensity: Option<Arc<dyn IntensitySource>>,
     pub(crate) prices: Option<Arc<dyn PriceSource>>,
@@ -161,7 +164,11 @@ impl Settler {
             Event::Begin(id, begin, _) => {
                 let local = begin.locality.is_local();
                 if local {
-                    self.ledger.begin_as(id, begin.time, begin.devices.clone(), begin.workload);
+                    let scope = match &begin.devices {
+                        DeviceScope::All => self.context.scope.clone(),
+                        named => named.clone(),
+                    };
+                    self.ledger.begin_as(id, begin.time, scope, begin.workload);
                 }
                 self.open.insert(id, Open { begin, finish: None, local, estimate: Gathered::default() });
             }
