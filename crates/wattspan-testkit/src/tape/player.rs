@@ -42,16 +42,15 @@ impl Player {
         Self { clock, events: events.into_iter().peekable(), ticks: None }
     }
 
-    /// Also ticks, from zero to the first tick at or after the last event, and `past` it. A tick comes after the events of
-    /// its own time. A period of zero never ticks.
+    /// Also ticks, from zero to the first tick at or after the last event, and on for the time `past` that tick. A tick
+    /// comes after the events of its own time. A period of zero never ticks.
     #[must_use]
     pub fn ticking(mut self, period: Duration, past: Duration) -> Self {
         let last = self.events.clone().filter_map(|event| event.time()).max().unwrap_or_default();
-        self.ticks = (!period.is_zero()).then_some(Ticks {
-            next: MonoTime::ZERO,
-            period,
-            until: last + period + past,
-        });
+        let nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        let covers = last.nanos().div_ceil(nanos.max(1)).saturating_mul(nanos);
+        let until = MonoTime::from_nanos(covers) + past;
+        self.ticks = (nanos > 0).then_some(Ticks { next: MonoTime::ZERO, period, until });
         self
     }
 
@@ -62,7 +61,7 @@ impl Player {
 
     /// The next step, with the clock moved to its time; `None` at the end.
     pub fn step(&mut self) -> Option<Step> {
-        let tick = self.ticks.as_ref().filter(|ticks| ticks.next < ticks.until).map(|ticks| ticks.next);
+        let tick = self.ticks.as_ref().filter(|ticks| ticks.next <= ticks.until).map(|ticks| ticks.next);
         let event_is_next = match (self.events.peek().map(Event::time), tick) {
             (Some(event), Some(tick)) => event.is_none_or(|time| time <= tick),
             (event, _) => event.is_some(),
@@ -82,7 +81,13 @@ impl Player {
         let ticks = self.ticks.as_mut()?;
         let now = tick?;
         self.clock.advance_to(now);
-        ticks.next = now + ticks.period;
+        let next = now + ticks.period;
+        if next > now {
+            ticks.next = next;
+        } else {
+            // The end of the clock.
+            self.ticks = None;
+        }
         Some(Step::Tick(now))
     }
 

@@ -177,6 +177,15 @@ fn ticks_come_between_the_events_and_after_those_of_their_time() {
         }
     }
     assert_eq!(seen.concat(), "e|0eee|2ee|4ee|6e|8|10");
+    let mut exact = Player::new(&full()).ticking(Duration::from_millis(7), Duration::from_millis(7));
+    let ticks = std::iter::from_fn(|| exact.step()).filter_map(|step| match step {
+        Step::Tick(time) => Some(time.nanos() / 1_000_000),
+        Step::Event(_) => None,
+    });
+    assert_eq!(ticks.collect::<Vec<_>>(), [0, 7, 14]);
+    let mut never = Player::new(&full()).ticking(Duration::ZERO, Duration::MAX);
+    let events = std::iter::from_fn(|| never.step()).inspect(|step| assert!(matches!(step, Step::Event(_))));
+    assert_eq!(events.count(), full().events.len());
 }
 
 proptest! {
