@@ -4,7 +4,7 @@
 //! it stands beside measured joules and is never added to them.
 //!
 //! **Source** of the curve: power grows linearly with utilisation from idle to full draw. X. Fan, W.-D. Weber, L. A.
-//! Barroso, "Power provisioning for a warehouse-sized computer", ISCA 2007, section 4.1; Cloud Carbon Footprint,
+//! Barroso, "Power provisioning for a warehouse-sized computer", ISCA 2007; Cloud Carbon Footprint,
 //! methodology, "Compute": `min + utilisation × (max − min)`.
 
 use std::num::NonZeroU32;
@@ -130,10 +130,10 @@ impl MemorySize {
     }
 }
 
-/// 3 W per 8 GiB. **Source** Crucial, "How much power does memory use?"; CodeCarbon, methodology, "RAM", before 3.0.
+/// 3 W per 8 GiB. **Source** Crucial, "How much power does memory use?"; CodeCarbon before 3.0, `ram.py`.
 const TYPICAL_WATTS_PER_GIB: f64 = 3.0 / 8.0;
 
-/// 5 W per module, **source** CodeCarbon 3.0, methodology, "RAM" (x86), on modules of 8 GiB, the smallest in wide use.
+/// 5 W per module, **source** CodeCarbon 3, `ram.py`, `RAM_SLOT_POWER_X86`, on modules of 8 GiB, the smallest in wide use.
 const MOST_WATTS_PER_MODULE: f64 = 5.0;
 const MOST_WATTS_PER_GIB: f64 = MOST_WATTS_PER_MODULE / 8.0;
 

@@ -1,7 +1,6 @@
 //! Software Carbon Intensity: `SCI = ((E · I) + M) / R`.
 //!
-//! **Source** Green Software Foundation, Software Carbon Intensity specification 1.1, section "Methodology summary"
-//! (ISO/IEC 21031:2024).
+//! **Source** ISO/IEC 21031:2024, the Green Software Foundation's Software Carbon Intensity specification.
 
 use std::time::Duration;
 

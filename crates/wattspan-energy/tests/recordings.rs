@@ -85,8 +85,9 @@ fn trapezoids_are_those_that_the_recordings_state() {
     }
 }
 
-/// Every k-th poll, from each of the first k. For a curve of total variation V, a trapezoid of steps up to h is off by at
-/// most h·V/2 (the trapezoid rule for functions of bounded variation; Cerone and Dragomir 2000, theorem 2).
+/// Every k-th poll, from each of the first k. At any time within a step from a to b, the curve f is no further from the
+/// mean of its ends than half of |f(t) − f(a)| + |f(b) − f(t)|, so than half of its total variation V in that step; over
+/// all steps of up to h, a trapezoid is off by at most h·V/2.
 #[test]
 fn fewer_polls_and_shifted_polls_stay_inside_the_bound() {
     for (name, column, _) in POLLED {
