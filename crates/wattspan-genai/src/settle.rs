@@ -1,46 +1,84 @@
 //! Ends a span once its energy is known.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use opentelemetry::trace::{Status, TraceContextExt as _};
 use opentelemetry::{Context, KeyValue};
-use wattspan_core::{Cost, DeviceKind, Emissions, InferenceEnergy, Joules, Settle, Settlement};
+use wattspan_core::{
+    Cost, DeviceKind, Emissions, InferenceEnergy, Intensity, Joules, Method, Provenance, Settle, Settlement,
+};
 use wattspan_semconv::{Key, Operation, Profile};
 
-use crate::request::Attributes;
+use crate::attributes::Attributes;
+use crate::genai::Shared;
+use crate::instruments::Slot;
 
 /// A span that waits for its settlement. Its attributes are written once, together: a second write of a key would be
 /// exported beside the first.
 pub(crate) struct LiveSpan {
     pub(crate) context: Context,
+    pub(crate) recording: bool,
     pub(crate) profile: Profile,
     pub(crate) operation: Operation,
     pub(crate) attributes: Vec<KeyValue>,
     pub(crate) end: SystemTime,
-    pub(crate) error: Option<Cow<'static, str>>,
+    /// The status's description, of a failure.
+    pub(crate) status: Option<Cow<'static, str>>,
     pub(crate) output_tokens: Option<u64>,
+    pub(crate) chunks: Option<ChunkTimes>,
+}
+
+/// Times between chunks, to be recorded away from the caller's thread.
+pub(crate) struct ChunkTimes {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) operation: Operation,
+    pub(crate) nanos: Vec<u64>,
+    pub(crate) attributes: Vec<KeyValue>,
+}
+
+impl ChunkTimes {
+    pub(crate) fn record(mut self) {
+        let instruments = self.shared.instruments.of(self.operation);
+        for nanos in self.nanos {
+            instruments.record(Slot::ChunkInterval, nanos as f64 / 1e9, &mut self.attributes);
+        }
+    }
 }
 
 impl Settle for LiveSpan {
     fn settle(self: Box<Self>, settlement: &Settlement) {
-        let mut attributes = Attributes { profile: self.profile, operation: self.operation, list: self.attributes };
-        attributes.set(Key::SettleReason, settlement.reason.as_str());
-        if let Some(energy) = &settlement.energy {
-            set_energy(&mut attributes, energy, self.output_tokens);
-        }
-        if let Some(emissions) = &settlement.emissions {
-            set_emissions(&mut attributes, emissions);
-        }
-        if let Some(cost) = &settlement.cost {
-            set_cost(&mut attributes, cost);
+        // Metrics do not depend on sampling.
+        if let Some(chunks) = self.chunks {
+            chunks.record();
         }
         let span = self.context.span();
-        span.set_attributes(attributes.list);
-        if let Some(error) = self.error {
-            span.set_status(Status::error(error));
+        if self.recording {
+            let mut attributes = Attributes::onto(self.profile, self.operation, self.attributes);
+            settled(&mut attributes, settlement, self.output_tokens);
+            span.set_attributes(attributes.list);
+            if let Some(description) = self.status {
+                span.set_status(Status::error(description));
+            }
         }
         span.end_with_timestamp(self.end);
+    }
+}
+
+fn settled(attributes: &mut Attributes, settlement: &Settlement, output_tokens: Option<u64>) {
+    attributes.set(Key::SettleReason, settlement.reason.as_str());
+    // Coverage of nothing means that no measured device had data: there is no figure, and none is written.
+    let measured =
+        |energy: &&InferenceEnergy| energy.method == Method::Estimated || energy.coverage.ratio() > 0.0;
+    if let Some(energy) = settlement.energy.as_ref().filter(measured) {
+        set_energy(attributes, energy, output_tokens);
+    }
+    if let Some(emissions) = &settlement.emissions {
+        set_emissions(attributes, emissions);
+    }
+    if let Some(cost) = &settlement.cost {
+        set_cost(attributes, cost);
     }
 }
 
@@ -50,7 +88,8 @@ fn set_energy(attributes: &mut Attributes, energy: &InferenceEnergy, output_toke
     attributes.set(Key::EnergyCoverage, energy.coverage.ratio());
     attributes.set(Key::EnergyPolicy, energy.policy.clone());
     attributes.set(Key::EnergyPolicySpread, energy.policy_spread.joules());
-    if let Some(uncertainty) = &energy.uncertainty {
+    let estimate = energy.method == Method::Estimated;
+    if let Some(uncertainty) = energy.uncertainty.as_ref().filter(|_| !estimate) {
         attributes.set(Key::EnergyUncertainty, uncertainty.total.joules());
     }
     let mut joules = |key, value: Option<Joules>| {
@@ -62,7 +101,9 @@ fn set_energy(attributes: &mut Attributes, energy: &InferenceEnergy, output_toke
     joules(Key::EnergyGpu, energy.of_kind(DeviceKind::Gpu));
     joules(Key::EnergyCpu, energy.of_kind(DeviceKind::Cpu));
     joules(Key::EnergyDram, energy.of_kind(DeviceKind::Dram));
-    joules(Key::EnergyEstimated, energy.estimated.as_ref().map(|estimate| estimate.value));
+    // An estimate that is the total already is not said again beside it: somebody would add the two.
+    let beside = energy.estimated.as_ref().filter(|_| !estimate);
+    joules(Key::EnergyEstimated, beside.map(|estimate| estimate.value));
     if let Some(tokens) = output_tokens.filter(|tokens| *tokens > 0) {
         attributes.set(Key::EnergyPerOutputToken, energy.total.joules() / tokens as f64);
     }
@@ -83,8 +124,16 @@ fn set_emissions(attributes: &mut Attributes, emissions: &Emissions) {
     attributes.set(Key::EmissionsIntensity, intensity.value.grams_per_kwh());
     attributes.set(Key::EmissionsSource, intensity.source.clone());
     attributes.set(Key::EmissionsKind, intensity.kind.as_str());
-    if let Some(zone) = &intensity.zone {
-        attributes.set(Key::EmissionsZone, zone.clone());
+    attributes.set(Key::EmissionsZone, zone(intensity));
+}
+
+/// The zone stands beside every figure of emissions. One that has none says where the figure comes from instead.
+fn zone(intensity: &Intensity) -> Arc<str> {
+    match (&intensity.zone, intensity.provenance) {
+        (Some(zone), _) => Arc::clone(zone),
+        (None, Provenance::User) => "user".into(),
+        (None, Provenance::WorldAverage) => "world".into(),
+        (None, _) => "unknown".into(),
     }
 }
 
