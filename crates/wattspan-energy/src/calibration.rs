@@ -8,6 +8,6 @@ pub(crate) const GAMMA_COUNTER: f64 = 0.80;
 /// Scale of those of a power reading that looks at all of its refresh period.
 pub(crate) const GAMMA_INSTANT: f64 = 1.06;
 /// Scale of those of a power reading that looks at a part of it.
-pub(crate) const GAMMA_PART_TIME: f64 = 0.90;
+pub(crate) const GAMMA_PART_TIME: f64 = 0.88;
 /// Scale of a trailing mean's random term.
 pub(crate) const GAMMA_TRAILING: f64 = 1.10;

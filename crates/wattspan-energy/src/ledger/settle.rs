@@ -125,7 +125,11 @@ impl Tally {
             // A trailing mean smears energy over intervals that the inference was not in, and a sensor that looks at a
             // part of the time may have missed it.
             let partial = account.smeared || account.part_time;
-            let drawn = if partial { Joules::from_microjoules(i128::MAX) } else { account.intervals };
+            let drawn = if partial {
+                Joules::from_microjoules(i128::MAX)
+            } else {
+                account.intervals + share.uncertainty.random
+            };
             self.high += joules(account.limit).min(drawn).max(low);
         } else {
             self.low += energy - share.uncertainty.total.min(energy);

@@ -14,7 +14,8 @@ pub struct WindowEnergy {
     pub energy: Joules,
     /// The sensor's timing and step cannot make the figure wrong by more than this.
     ///
-    /// One refresh period times the range of power around the window's two ends and within it, plus the sensor's step.
+    /// One refresh period times the range of power in and around the window, plus the sensor's step, plus the highest
+    /// power for as long as the time of a refresh is not known at each end.
     pub bound: Joules,
     /// Fraction of the window for which there was data.
     pub coverage: Ratio,
@@ -28,6 +29,7 @@ pub fn window_energy(intervals: &[Measured], from: MonoTime, to: MonoTime) -> Op
     let mut energy = Joules::ZERO;
     let mut covered = Duration::ZERO;
     let (mut low, mut high, mut refresh, mut step) = (f64::MAX, 0.0_f64, Duration::ZERO, Joules::ZERO);
+    let mut lag = Duration::ZERO;
     let mut touched = false;
     let near = |measured: &&Measured| {
         let reach = measured.refresh.unwrap_or(measured.length()).max(measured.length());
@@ -39,6 +41,7 @@ pub fn window_energy(intervals: &[Measured], from: MonoTime, to: MonoTime) -> Op
         high = high.max(power.watts());
         refresh = refresh.max(measured.refresh.unwrap_or(measured.length()));
         step = step.max(measured.resolution);
+        lag = lag.max(measured.lag);
         let inside = measured.end.min(to).since(measured.start.max(from));
         if !inside.is_zero() {
             touched = true;
@@ -47,6 +50,7 @@ pub fn window_energy(intervals: &[Measured], from: MonoTime, to: MonoTime) -> Op
         }
     }
     let coverage = Ratio::new(covered.as_secs_f64() / to.since(from).as_secs_f64())?;
-    let timing = Joules::new(refresh.as_secs_f64() * (high - low).max(0.0))?;
+    let timing = refresh.as_secs_f64() * (high - low).max(0.0) + 2.0 * lag.as_secs_f64() * high;
+    let timing = Joules::new(timing)?;
     touched.then_some(WindowEnergy { energy, bound: timing + step, coverage: coverage.min(Ratio::ONE) })
 }
