@@ -40,10 +40,11 @@ pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::new(unix, nanos))
 }
 
-/// The first moment of a year, UTC.
-pub(crate) fn year_start(year: u16) -> SystemTime {
-    let days = u64::try_from(days(u32::from(year), 1, 1)).unwrap_or(0);
-    SystemTime::UNIX_EPOCH + Duration::from_secs(days * DAY)
+/// The first second of a year since 1970, UTC.
+pub(crate) const fn year_start(year: u16) -> u64 {
+    let before = year as u64 - 1;
+    // Days since the first of January of the year 1, less those up to 1970.
+    (before * 365 + before / 4 - before / 100 + before / 400 - 719_162) * DAY
 }
 
 /// `2026-01-01T12:00:00Z` of a time, for tests.
@@ -154,6 +155,9 @@ mod tests {
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(unix);
             assert_eq!(parse(&format(time)), Some(time));
         }
-        assert_eq!(format(year_start(2024)), "2024-01-01T00:00:00Z");
+        for year in [1970, 2000, 2001, 2024, 2100, 2101] {
+            let start = SystemTime::UNIX_EPOCH + Duration::from_secs(year_start(year));
+            assert_eq!(format(start), format!("{year}-01-01T00:00:00Z"));
+        }
     }
 }

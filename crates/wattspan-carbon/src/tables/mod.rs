@@ -6,6 +6,7 @@
 
 mod coefficients;
 mod countries;
+mod find;
 mod gpus;
 mod instances;
 mod prices;
@@ -14,6 +15,7 @@ mod subdivisions;
 
 pub(crate) use coefficients::*;
 pub(crate) use countries::{AGGREGATES, COUNTRIES, WITHOUT_FIGURE};
+pub use find::{cloud_region, country, egrid_subregion, subdivision};
 pub(crate) use gpus::GPUS;
 pub(crate) use instances::INSTANCES;
 pub(crate) use prices::PRICES;
@@ -21,6 +23,7 @@ pub(crate) use regions::REGIONS;
 pub(crate) use subdivisions::{EGRID, SUBDIVISIONS};
 
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
 use wattspan_core::{
     EmissionScope, GramsPerKwh, Intensity, IntensityKind, Provenance, Ratio, UsdPerKwh, Watts,
@@ -100,6 +103,8 @@ pub struct Figure {
     pub year: u16,
     /// Who says so.
     pub source: &'static Source,
+    /// The year's first second and the next year's, since 1970.
+    seconds: (u64, u64),
 }
 
 impl Figure {
@@ -109,8 +114,8 @@ impl Figure {
         answer.zone = Some(zone);
         answer.kind = IntensityKind::Average;
         answer.scope = self.source.scope;
-        answer.valid_from = Some(year_start(self.year));
-        answer.valid_until = Some(year_start(self.year + 1));
+        answer.valid_from = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(self.seconds.0));
+        answer.valid_until = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(self.seconds.1));
         answer
     }
 }
@@ -235,30 +240,9 @@ pub(crate) struct GpuWatts {
     pub(crate) full: f64,
 }
 
-/// The country of an alpha-2 code in capitals.
-pub fn country(iso2: &str) -> Option<&'static Country> {
-    find(COUNTRIES, iso2, |row| row.iso2).or_else(|| find(WITHOUT_FIGURE, iso2, |row| row.iso2))
-}
-
-/// The state or province of an ISO 3166-2 code in capitals.
-pub fn subdivision(code: &str) -> Option<&'static Grid> {
-    find(SUBDIVISIONS, code, |row| row.code)
-}
-
-/// The eGRID subregion of an acronym in capitals.
-pub fn egrid_subregion(code: &str) -> Option<&'static Grid> {
-    find(EGRID, code, |row| row.code)
-}
-
 /// A group of countries: `WORLD`, `EU27`, `EUROPE`, …
 pub fn aggregate(code: &str) -> Option<&'static Grid> {
-    find(AGGREGATES, code, |row| row.code)
-}
-
-/// A region of a cloud provider, both in small letters.
-pub fn cloud_region(provider: &str, region: &str) -> Option<&'static CloudRegion> {
-    let found = REGIONS.binary_search_by(|row| (row.provider, row.region).cmp(&(provider, region)));
-    found.ok().map(|at| &REGIONS[at])
+    AGGREGATES.iter().find(|row| row.code == code)
 }
 
 /// All countries, those without a figure last.
@@ -305,15 +289,11 @@ fn plain(name: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn find<T>(rows: &'static [T], key: &str, of: impl Fn(&T) -> &'static str) -> Option<&'static T> {
-    rows.binary_search_by(|row| of(row).cmp(key)).ok().map(|at| &rows[at])
-}
-
 // The constructors below run at compile time only, so that a number that is not finite fails the build.
 
 const fn figure(grams: f64, year: u16, source: &'static Source) -> Figure {
     match GramsPerKwh::new(grams) {
-        Some(value) => Figure { value, year, source },
+        Some(value) => Figure { value, year, source, seconds: (year_start(year), year_start(year + 1)) },
         None => panic!("tables hold finite numbers"),
     }
 }
