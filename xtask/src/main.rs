@@ -14,6 +14,7 @@ mod bench;
 mod codegen;
 mod counts;
 mod cross;
+mod demo;
 mod features;
 mod fuzz;
 mod metadata;
@@ -61,6 +62,11 @@ const COMMANDS: &[Command] = &[
         name: "bench",
         help: "benchmarks, of all crates or `bench NAME [-- ARGS]`",
         run: bench::command,
+    },
+    Command {
+        name: "demo",
+        help: "real inferences through the instrumented clients, and what each used; `demo --help`",
+        run: demo::command,
     },
     Command { name: "fuzz", help: "fuzz targets, `fuzz [TARGET] [--seconds N]`", run: fuzz::command },
     Command {
