@@ -84,10 +84,7 @@ impl NvidiaCollector {
                 Ok(()) if collector.units.is_empty() => return Ok(None),
                 Ok(()) => collector.session = Ok(session),
                 Err(Refusal::Fault(fault)) if fault.may_pass() => collector.session = Err(fault),
-                Err(Refusal::Fault(fault)) => {
-                    let library = collector.candidates.first().cloned().unwrap_or_default();
-                    return Err(fault.open_error(&library));
-                }
+                Err(Refusal::Fault(fault)) => return Err(fault.open_error(&session.library)),
                 Err(Refusal::NoSuch { name, there }) => {
                     return Err(OpenError::NoSuchDevice {
                         selection: name.to_string(),

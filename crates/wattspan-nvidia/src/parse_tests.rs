@@ -1,6 +1,7 @@
 //! Selections against a list of devices as a driver would give it.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use super::*;
 
@@ -108,6 +109,12 @@ fn broken_names_are_refused_with_the_word() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        rng_seed: RngSeed::Fixed(0x5EED),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn no_text_makes_the_parser_panic_and_errors_name_a_part_of_it(value in "\\PC*") {
         match visible(Some(&value)) {

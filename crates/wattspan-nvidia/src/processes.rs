@@ -55,22 +55,24 @@ pub(crate) struct Shares {
     sums: Vec<(u32, u64, u64)>,
     /// Samples that made no sense.
     pub(crate) rejected: u64,
+    /// Time of the newest of the others, on the driver's clock.
+    pub(crate) newest: Option<u64>,
 }
 
 impl Shares {
     /// Sorts samples out. Drops process 0, more than the whole, and, where the driver's lists are complete, processes
     /// that are in none of them: they have died.
     pub(crate) fn take(&mut self, samples: &[Used], listed: Option<&[Listed]>) {
-        self.sums.clear();
-        self.rejected = 0;
-        let newest = samples.iter().map(|sample| sample.time).max().unwrap_or(0);
-        for sample in samples {
+        let makes_sense = |sample: &&Used| {
             let alive = listed.is_none_or(|listed| listed.iter().any(|one| one.pid == sample.pid));
-            if sample.pid == 0 || sample.multiprocessors > 100 || !alive {
-                self.rejected += 1;
-                continue;
-            }
-            if sample.time.saturating_add(RECENT_US) <= newest {
+            sample.pid != 0 && sample.multiprocessors <= 100 && alive
+        };
+        self.sums.clear();
+        self.newest = samples.iter().filter(makes_sense).map(|sample| sample.time).max();
+        self.rejected = samples.len() as u64;
+        for sample in samples.iter().filter(makes_sense) {
+            self.rejected -= 1;
+            if self.newest.is_some_and(|newest| sample.time.saturating_add(RECENT_US) <= newest) {
                 continue;
             }
             let percent = u64::from(sample.multiprocessors);
@@ -154,8 +156,8 @@ mod tests {
             used(0, 5, u32::MAX),
             used(999_999, 5, 3_100),
             used(7180, 5, 7),
-            // The same dead process with a share that would pass.
-            used(999_999, 5, 31),
+            // The same dead process with a share that would pass, at a time that would hide everything else.
+            used(999_999, u64::MAX, 31),
         ];
         let listed = listed(&[7044, 7180]);
         let mut shares = Shares::default();

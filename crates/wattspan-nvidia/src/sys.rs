@@ -18,6 +18,8 @@ use crate::parse::PciAddress;
 #[derive(Debug)]
 pub(crate) struct Session {
     nvml: Arc<Nvml>,
+    /// What was loaded.
+    pub(crate) library: PathBuf,
     pub(crate) driver_version: Option<String>,
 }
 
@@ -70,7 +72,7 @@ impl Session {
             return Err(Closed::Refused { library: library.to_owned(), fault: Fault::NotSupported });
         }
         let driver_version = nvml.sys_driver_version().ok();
-        Ok(Self { nvml: Arc::new(nvml), driver_version })
+        Ok(Self { nvml: Arc::new(nvml), library: library.to_owned(), driver_version })
     }
 
     /// Number of GPUs, also of those that may not be used.
@@ -439,6 +441,8 @@ fn filled<T: Copy>(
         buffer.resize(ROOM, zero);
     }
     for _ in 0..TRIES {
+        // Drivers have been seen to count entries that they did not write: those must not show an earlier answer.
+        buffer.fill(zero);
         let mut count = buffer.len() as u32;
         match nvml_try(call(&raw mut count, buffer.as_mut_ptr())).map_err(Fault::from) {
             // Never more than there is room for, whatever the driver claims to have written.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wattspan_core::{
-    Bytes, Celsius, Device, DeviceId, DeviceKind, DeviceSample, Gauges, Hertz, MonoTime, ProcessUse, Ratio,
-    Reading, Vendor, Watts,
+    Bytes, Celsius, Device, DeviceId, DeviceKind, DeviceSample, Gauges, Hertz, MonoTime, ProcessUse, Reading,
+    Vendor, Watts,
 };
 
+use crate::answer::{Ask, Memo, lose, loss, percent, throttle_names};
 use crate::error::{Fault, reading};
 use crate::parse::Entry;
 use crate::processes::{FOREIGN, Shares, join};
@@ -64,47 +65,6 @@ pub(crate) struct Scratch {
     used: Vec<Used>,
     /// Samples of processes that made no sense, so far.
     pub(crate) rejected: u64,
-}
-
-/// Calls that a device does not support, which are not made again before the next initialisation.
-#[derive(Clone, Copy, Debug, Default)]
-struct Memo(u32);
-
-#[derive(Clone, Copy, Debug)]
-enum Ask {
-    Utilization,
-    MemoryV2,
-    MemoryV1,
-    Temperature,
-    MemoryTemperature,
-    Clock,
-    MemoryClock,
-    Limit,
-    Fan,
-    Throttle,
-    Replays,
-    MemoryErrors,
-    Compute,
-    Graphics,
-    Mps,
-    Used,
-}
-
-impl Memo {
-    fn knows(self, ask: Ask) -> bool {
-        self.0 & (1 << ask as u32) != 0
-    }
-
-    fn ask<T>(&mut self, ask: Ask, call: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-        if self.knows(ask) {
-            return Err(Fault::NotSupported);
-        }
-        let answer = call();
-        if matches!(answer, Err(Fault::NotSupported)) {
-            self.0 |= 1 << ask as u32;
-        }
-        answer
-    }
 }
 
 /// How long a sample of a process stands where no newer one comes: the driver samples each sixth of a second to each
@@ -234,6 +194,11 @@ impl Unit {
             }
             self.module = Some(Arc::new(module));
             notes.push("energy: integrated, since the counter covers the whole module".to_owned());
+            if self.power == Some(PowerSource::Usage) {
+                notes.push(
+                    "whether this power is the GPU's or the module's, this driver does not say".to_owned(),
+                );
+            }
         } else {
             device.counter = counter;
             if counter.is_none() {
@@ -309,6 +274,7 @@ impl Unit {
         self.watts = reading(power).map(Watts::from_milliwatts);
         self.module_watts = reading(module).map(Watts::from_milliwatts);
         if let Some(fault) = lost {
+            tracing::warn!(device = %self.device.id, reason = %fault.text(), "this GPU cannot be read");
             self.detach(fault);
         }
     }
@@ -419,7 +385,7 @@ impl Unit {
             let complete = any && failed.is_none();
             self.shares.take(used, complete.then_some(listed));
             self.shares_end = now + SHARES_STAND;
-            self.last_seen = used.iter().map(|sample| sample.time).max().unwrap_or(self.last_seen);
+            self.last_seen = self.shares.newest.unwrap_or(self.last_seen);
             if self.shares.rejected > 0 {
                 *rejected += self.shares.rejected;
                 tracing::debug!(device = %self.device.id, samples = self.shares.rejected, "dropped process samples");
@@ -472,64 +438,5 @@ impl Unit {
             }
             (Some(_), _) => {}
         }
-    }
-}
-
-/// Replaces a reading of a device that is gone.
-fn lose<T>(reading: &mut Reading<T>, fault: Fault) {
-    if !matches!(reading, Reading::NotSupported) {
-        *reading = fault.reading();
-    }
-}
-
-/// Whether a handle has become void, by what energy and power said.
-fn loss(energy: Option<Fault>, power: Option<Fault>, any: bool) -> Option<Fault> {
-    let mut faults = [energy, power].into_iter().flatten();
-    if let Some(lost) = faults.clone().find(|fault| fault.is_loss()) {
-        return Some(lost);
-    }
-    // Some cards answer one call with "unknown error" for ever. Only where nothing else works is it taken for a loss.
-    faults.find(|fault| matches!(fault, Fault::Unknown | Fault::Invalid)).filter(|_| !any)
-}
-
-fn percent(value: u32) -> Reading<Ratio> {
-    Ratio::percent(f64::from(value))
-        .map_or_else(|| Reading::failed("the driver gave more than 100 percent"), Reading::Value)
-}
-
-/// Names of what holds clocks back. Idling (bit 0) does not: it only leaves them low.
-///
-/// **Source** nvml.h, `nvmlClocksEventReasons`.
-const THROTTLE: [(u64, &str); 8] = [
-    (0x2, "applications_clocks_setting"),
-    (0x4, "sw_power_cap"),
-    (0x8, "hw_slowdown"),
-    (0x10, "sync_boost"),
-    (0x20, "sw_thermal_slowdown"),
-    (0x40, "hw_thermal_slowdown"),
-    (0x80, "hw_power_brake_slowdown"),
-    (0x100, "display_clock_setting"),
-];
-
-fn throttle_names(bits: u64) -> Vec<&'static str> {
-    THROTTLE.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| *name).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_broken_call_is_no_loss() {
-        assert_eq!(loss(Some(Fault::Unknown), None, true), None);
-        assert_eq!(loss(Some(Fault::Unknown), Some(Fault::NotSupported), false), Some(Fault::Unknown));
-        assert_eq!(loss(None, Some(Fault::Lost), true), Some(Fault::Lost));
-        assert_eq!(loss(Some(Fault::NotSupported), Some(Fault::NotSupported), false), None);
-    }
-
-    #[test]
-    fn idling_is_no_throttling() {
-        assert_eq!(throttle_names(0x1), Vec::<&str>::new());
-        assert_eq!(throttle_names(0x45), ["sw_power_cap", "hw_thermal_slowdown"]);
     }
 }

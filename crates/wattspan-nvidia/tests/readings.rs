@@ -173,6 +173,23 @@ fn case_nvml_05_counter_of_a_module_is_not_the_gpus() {
 }
 
 #[test]
+fn module_is_known_by_its_power_and_a_board_that_repeats_its_own_is_none() {
+    let kinds = |lines: &str| -> Vec<DeviceKind> {
+        let mut bench = Bench::built(FakeNvml::builder().control(lines));
+        bench.tick(SECOND).iter().map(|sample| sample.device.kind).collect()
+    };
+    let board = "gpu 0 preset hopper\ngpu 0 name NVIDIA H200\ngpu 0 idle 400";
+    assert_eq!(kinds(board), [DeviceKind::Gpu]);
+    assert_eq!(kinds(&format!("{board}\ngpu 0 module 200")), [DeviceKind::Module, DeviceKind::Gpu]);
+    // A module whose driver has no reading in that scope is known by its name, and has no power of its own.
+    let mut bench =
+        Bench::built(FakeNvml::builder().control(&board.replace("NVIDIA H200", "NVIDIA GH200 96GB")));
+    let samples = bench.tick(SECOND);
+    assert_eq!((samples[0].device.power, samples[0].energy.clone()), (None, Reading::Value(400_000)));
+    assert_eq!((samples[1].device.counter, samples[1].energy.clone()), (None, Reading::NotSupported));
+}
+
+#[test]
 fn case_nvml_09_missing_symbol_costs_one_reading_at_most() {
     let process = "gpu 0 preset turing\ngpu 0 idle 60\ngpu 0 proc add 4242 1048576";
     let old = || FakeNvml::builder().driver_version("470.161.03").control(process);
