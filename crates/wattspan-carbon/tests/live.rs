@@ -322,6 +322,16 @@ fn a_429_holds_every_zone_of_its_source_until_it_may_come_again() {
 }
 
 #[test]
+fn a_value_of_last_week_is_not_live() {
+    let stub = Stub::start(|_| reply(200, latest("PL", "600", "2026-03-03T10:00:00.000Z")));
+    let clock = clock();
+    let worker = worker(&clock);
+    let source = maps(&stub, &worker);
+    assert_eq!(ask(&source, &worker, &place("PL"), &clock), None);
+    assert!(problem(&source).contains("older than the age limit"));
+}
+
+#[test]
 fn many_readers_make_one_request() {
     let stub = Stub::start(|_| reply(200, latest("PL", "600", TEN)));
     let clock = clock();
@@ -630,6 +640,7 @@ fn a_key_is_sent_over_tls_or_to_this_machine() {
         let text = format!("{error} {error:?}");
         assert!(matches!(error, Error::Setting { .. }) && !text.contains("FAKE"), "{text}");
         assert!(account("x").base_url(base).attach(&worker).is_err());
+        assert!(!format!("{:?}", ElectricityMaps::new(key()).base_url(base)).contains("FAKE"), "{base}");
     }
     for base in ["https://example.org/maps", "http://localhost:1", "http://[::1]:1"] {
         assert!(ElectricityMaps::new(key()).base_url(base).attach(&worker).is_ok(), "{base}");
@@ -654,6 +665,8 @@ fn geoip_names_a_country_and_never_moves_it() {
         assert!(matches!(ask(body), Err(Error::GeoIp { .. })), "{body}");
     }
     let root = std::env::temp_dir().join("wattspan-no-such-root");
+    let service = GeoIp::new("https://geo.example.org/json?token=FAKE-KEY-0001").unwrap();
+    assert!(!format!("{service:?}").contains("FAKE"), "{service:?}");
     let stub = Stub::start(|_| reply(503, ""));
     let service = GeoIp::new(&stub.url).unwrap().time_limit(PATIENCE);
     let located = Locator::new().root(&root).variables(|_| None).metadata(None).geoip(service).locate();

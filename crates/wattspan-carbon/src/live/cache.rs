@@ -54,10 +54,11 @@ struct Value {
     intensity: Intensity,
     from: SystemTime,
     until: SystemTime,
-    /// When the source gave it.
-    given: SystemTime,
+    /// When the source gave it. Ages are differences of the monotonic clock; the wall clock only tells which hour a
+    /// value is for.
+    given: MonoTime,
     /// End of the time in which it counts as live if no request has failed since.
-    fresh_until: SystemTime,
+    fresh_until: MonoTime,
 }
 
 impl Cache {
@@ -99,7 +100,7 @@ impl Cache {
                 let entry = slot.get_mut();
                 entry.wanted = now;
                 let fetch = !entry.in_flight && entry.due.max(self.hold) <= now;
-                (entry.best(at, self.max_age), fetch)
+                (entry.best(at, now, self.max_age), fetch)
             }
         }
     }
@@ -128,6 +129,12 @@ impl Cache {
             || (now >= self.hold && self.entries.values().any(|entry| entry.ready(now)))
     }
 
+    /// Whether an answer's newest value ended so long ago that it must not pass for a live one.
+    pub(crate) fn is_stale(&self, values: &[Intensity], wall: SystemTime) -> bool {
+        let end = values.last().and_then(|last| last.valid_until);
+        end.is_some_and(|end| wall.duration_since(end).is_ok_and(|age| age > self.max_age))
+    }
+
     /// Takes an answer in. Values without a validity hold until the next refresh.
     pub(crate) fn succeed(&mut self, query: &Query, values: Vec<Intensity>, now: MonoTime, wall: SystemTime) {
         self.proven = true;
@@ -145,8 +152,7 @@ impl Cache {
         for intensity in values {
             let from = intensity.valid_from.unwrap_or(wall);
             let until = intensity.valid_until.unwrap_or(wall + wait);
-            let value =
-                Value { intensity, from, until, given: wall, fresh_until: until.max(wall + wait + GRACE) };
+            let value = Value { intensity, from, until, given: now, fresh_until: now + wait + GRACE };
             match entry.values.binary_search_by_key(&from, |value| value.from) {
                 Ok(at) => entry.values[at] = value,
                 Err(at) => entry.values.insert(at, value),
@@ -213,10 +219,10 @@ impl Entry {
     }
 
     /// The value that covers a time; else the nearest one, as a last good value, if it is young enough.
-    fn best(&self, at: SystemTime, max_age: Duration) -> Option<Intensity> {
+    fn best(&self, at: SystemTime, now: MonoTime, max_age: Duration) -> Option<Intensity> {
         let after = self.values.partition_point(|value| value.from <= at);
         let value = self.values.get(after.saturating_sub(1))?;
-        let age = at.duration_since(value.given).unwrap_or_default();
+        let age = now.since(value.given);
         let live = if value.from > at {
             // Somewhat before the first value: the request came after the inference it is for.
             let early = value.from.duration_since(at).unwrap_or_default();
@@ -226,7 +232,7 @@ impl Entry {
             }
             early <= period
         } else {
-            at < value.until || (self.failures == 0 && at < value.fresh_until)
+            at < value.until || (self.failures == 0 && now < value.fresh_until)
         };
         if !live && age > max_age {
             return None;

@@ -7,7 +7,7 @@ use reqwest::Client;
 use serde_json::Value;
 use wattspan_core::{Clock, EmissionScope, GramsPerKwh, Intensity, Place, Provenance};
 
-use crate::live::{Failure, LiveSource, Provider, Query, Worker, check_base, http};
+use crate::live::{Base, Failure, LiveSource, Provider, Query, Worker, check_base, http};
 use crate::{Error, Secret, tables, time};
 
 /// The carbon intensity of Electricity Maps: average, by zone or by latitude and longitude.
@@ -21,7 +21,7 @@ use crate::{Error, Secret, tables, time};
 #[derive(Clone, Debug)]
 pub struct ElectricityMaps {
     key: Secret,
-    base: String,
+    base: Base,
     form: Form,
 }
 
@@ -37,17 +37,17 @@ const HOUR: Duration = Duration::from_secs(3_600);
 impl ElectricityMaps {
     /// With a key of version 3.
     pub fn new(key: Secret) -> Self {
-        Self { key, base: "https://api.electricitymaps.com".to_owned(), form: Form::Version3 }
+        Self { key, base: "https://api.electricitymaps.com".into(), form: Form::Version3 }
     }
 
     /// With a key of the older CO2 Signal service.
     pub fn co2signal(key: Secret) -> Self {
-        Self { key, base: "https://api.co2signal.com".to_owned(), form: Form::Co2Signal }
+        Self { key, base: "https://api.co2signal.com".into(), form: Form::Co2Signal }
     }
 
     /// Asks another server of the same form.
     pub fn base_url(mut self, base: impl Into<String>) -> Self {
-        self.base = base.into();
+        self.base = Base(base.into());
         self
     }
 
@@ -61,7 +61,7 @@ impl ElectricityMaps {
     }
 
     pub(super) fn base(&self) -> &str {
-        &self.base
+        self.base.as_str()
     }
 
     pub(super) fn query(place: &Place) -> Option<Query> {
@@ -96,9 +96,9 @@ impl ElectricityMaps {
         };
         let url = match (query, query.degrees()) {
             (_, Some((latitude, longitude))) => {
-                http::url(&self.base, path, &[("lat", &latitude), ("lon", &longitude)])?
+                http::url(self.base.as_str(), path, &[("lat", &latitude), ("lon", &longitude)])?
             }
-            (Query::Zone(zone), None) => http::url(&self.base, path, &[(zone_name, zone)])?,
+            (Query::Zone(zone), None) => http::url(self.base.as_str(), path, &[(zone_name, zone)])?,
             (Query::Point { .. }, None) => return Err(Failure::NoData("the place has no coordinates")),
         };
         let request = client.get(url).header("auth-token", http::sensitive(&self.key)?);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use wattspan_core::{Clock, Place, SystemClock};
 
-use crate::live::{Failure, check_base, http};
+use crate::live::{Base, Failure, check_base, http};
 use crate::place::PlaceQuery;
 use crate::{Error, tables};
 
@@ -17,7 +17,7 @@ use crate::{Error, tables};
 /// code and coordinates under their usual names.
 #[derive(Clone, Debug)]
 pub struct GeoIp {
-    url: String,
+    url: Base,
     time_limit: Duration,
 }
 
@@ -27,7 +27,7 @@ impl GeoIp {
     /// # Errors
     /// [`Error::Setting`] for a URL that is none.
     pub fn new(url: impl Into<String>) -> Result<Self, Error> {
-        let url = url.into();
+        let url = Base(url.into());
         check_base("URL of the GeoIP service", &url, false)?;
         Ok(Self { url, time_limit: Duration::from_secs(5) })
     }
@@ -43,7 +43,8 @@ impl GeoIp {
     /// # Errors
     /// [`Error::GeoIp`] when there is no answer or none that names a country.
     pub fn locate(&self) -> Result<Place, Error> {
-        let endpoint = reqwest::Url::parse(&self.url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let endpoint =
+            reqwest::Url::parse(self.url.as_str()).ok().and_then(|url| url.host_str().map(str::to_owned));
         let failed = |reason: String| Error::GeoIp { endpoint: endpoint.clone().unwrap_or_default(), reason };
         // A thread of its own, since a runtime cannot be started inside another.
         let json = std::thread::scope(|scope| scope.spawn(|| self.ask()).join());
@@ -59,8 +60,8 @@ impl GeoIp {
             .build()
             .map_err(|_| Failure::Transient("no runtime".to_owned()))?;
         let answer = runtime.block_on(async {
-            let client = http::client(&self.url, self.time_limit)?;
-            let request = client.get(&self.url).header("Accept", "application/json");
+            let client = http::client(self.url.as_str(), self.time_limit)?;
+            let request = client.get(self.url.as_str()).header("Accept", "application/json");
             match tokio::time::timeout(self.time_limit, http::send(request, SystemClock.wall())).await {
                 Ok(answer) => answer,
                 Err(_) => Err(Failure::Transient("no answer in time".to_owned())),

@@ -155,8 +155,34 @@ impl Provider {
     }
 }
 
+/// A URL that a user gave, which may hold a token: shown as scheme, host and port only.
+#[derive(Clone)]
+pub(crate) struct Base(String);
+
+impl Base {
+    fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: Into<String>> From<T> for Base {
+    fn from(text: T) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for Base {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match reqwest::Url::parse(&self.0) {
+            Ok(url) => write!(out, "{}", url.origin().ascii_serialization()),
+            Err(_) => out.write_str("no URL"),
+        }
+    }
+}
+
 /// Checks a base URL that a user gave. A key is sent over TLS or to this machine, and nowhere else.
-fn check_base(setting: &'static str, base: &str, keyed: bool) -> Result<(), Error> {
+fn check_base(setting: &'static str, base: &Base, keyed: bool) -> Result<(), Error> {
+    let base = base.as_str();
     // Only the host is repeated: a URL may hold a password.
     let host =
         reqwest::Url::parse(base).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();

@@ -6,18 +6,18 @@ use reqwest::Client;
 use serde_json::Value;
 use wattspan_core::{Clock, EmissionScope, GramsPerKwh, Intensity, Place, Provenance};
 
-use crate::live::{Failure, LiveSource, Provider, Query, Worker, check_base, http};
+use crate::live::{Base, Failure, LiveSource, Provider, Query, Worker, check_base, http};
 use crate::{Error, time};
 
 /// The carbon intensity of Great Britain: average, of the whole or of one region.
 ///
-/// Answers for places in `GB` only. The national figure is the actual one, or the forecast until it is known, which
+/// Answers for places in `GB` only, Northern Ireland included by that code though it has a grid of its own. The national figure is the actual one, or the forecast until it is known, which
 /// the answer's source says; regions have forecasts only. It counts what power stations emit while generating.
 ///
 /// **Source** Carbon Intensity API of the National Energy System Operator, version 2.
 #[derive(Clone, Debug)]
 pub struct UkCarbonIntensity {
-    base: String,
+    base: Base,
     area: Area,
 }
 
@@ -31,7 +31,7 @@ enum Area {
 impl UkCarbonIntensity {
     /// For the whole of Great Britain.
     pub fn new() -> Self {
-        Self { base: "https://api.carbonintensity.org.uk".to_owned(), area: Area::Nation }
+        Self { base: "https://api.carbonintensity.org.uk".into(), area: Area::Nation }
     }
 
     /// For the region of a postcode; its outward part (`RG10`) is sent and no more.
@@ -49,7 +49,7 @@ impl UkCarbonIntensity {
 
     /// Asks another server.
     pub fn base_url(mut self, base: impl Into<String>) -> Self {
-        self.base = base.into();
+        self.base = Base(base.into());
         self
     }
 
@@ -78,7 +78,7 @@ impl UkCarbonIntensity {
     }
 
     pub(super) fn base(&self) -> &str {
-        &self.base
+        self.base.as_str()
     }
 
     pub(super) fn query(place: &Place) -> Option<Query> {
@@ -97,7 +97,7 @@ impl UkCarbonIntensity {
             Area::Postcode(outward) => format!("/regional/postcode/{outward}"),
             Area::Region(number) => format!("/regional/regionid/{number}"),
         };
-        let url = http::url(&self.base, &path, &[])?;
+        let url = http::url(self.base.as_str(), &path, &[])?;
         let request = client.get(url).header("Accept", "application/json");
         let answer = http::send(request, clock.wall()).await?;
         let json = answer.json(|| "the service needs no key: check for a proxy on the way".to_owned())?;

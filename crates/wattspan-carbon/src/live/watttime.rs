@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use wattspan_core::{Clock, GramsPerKwh, Intensity, IntensityKind, MonoTime, Place, Provenance};
 
 use crate::live::http::{self, Answer};
-use crate::live::{Failure, LiveSource, Provider, Query, Worker, check_base};
+use crate::live::{Base, Failure, LiveSource, Provider, Query, Worker, check_base};
 use crate::{Error, GRAMS_PER_KWH_OF_POUNDS_PER_MWH, Secret, time};
 
 /// The carbon intensity of WattTime: that of the plants that follow demand, forecast for the hour to come.
@@ -25,7 +25,7 @@ use crate::{Error, GRAMS_PER_KWH_OF_POUNDS_PER_MWH, Secret, time};
 pub struct WattTime {
     user: String,
     password: Secret,
-    base: String,
+    base: Base,
     region: Option<Arc<str>>,
     signal: Signal,
 }
@@ -48,7 +48,7 @@ impl Signal {
 impl WattTime {
     /// With an account.
     pub fn new(user: impl Into<String>, password: Secret) -> Self {
-        let base = "https://api.watttime.org".to_owned();
+        let base = "https://api.watttime.org".into();
         Self { user: user.into(), password, base, region: None, signal: Signal::Marginal }
     }
 
@@ -66,7 +66,7 @@ impl WattTime {
 
     /// Asks another server.
     pub fn base_url(mut self, base: impl Into<String>) -> Self {
-        self.base = base.into();
+        self.base = Base(base.into());
         self
     }
 
@@ -123,7 +123,7 @@ const HOURS_AHEAD: &str = "1";
 
 impl Session {
     pub(super) fn base(&self) -> &str {
-        &self.settings.base
+        self.settings.base.as_str()
     }
 
     pub(super) fn query(&self, place: &Place) -> Option<Query> {
@@ -185,7 +185,7 @@ impl Session {
         parameters: &[(&str, &str)],
         clock: &dyn Clock,
     ) -> Result<Answer, Failure> {
-        let url = http::url(&self.settings.base, path, parameters)?;
+        let url = http::url(self.settings.base.as_str(), path, parameters)?;
         let request =
             |token: &Secret| -> RequestBuilder { client.get(url.clone()).bearer_auth(token.expose()) };
         let token = self.token(client, None, clock).await?;
@@ -218,7 +218,7 @@ impl Session {
             return Err(failure.clone());
         }
         login.token = None;
-        let url = http::url(&self.settings.base, "/login", &[])?;
+        let url = http::url(self.settings.base.as_str(), "/login", &[])?;
         let request = client.get(url).basic_auth(&self.settings.user, Some(self.settings.password.expose()));
         let json = http::send(request, clock.wall())
             .await?

@@ -310,10 +310,18 @@ impl Request {
         self.done = true;
         let clock = &self.shared.options.clock;
         let (now, name) = (clock.mono(), self.source.provider.name());
+        let wall = clock.wall();
+        let result = result.and_then(|values| {
+            if lock(&self.source.cache).is_stale(&values, wall) {
+                let reason = "the source's newest value is older than the age limit: if the source is well, check this machine's clock";
+                return Err(Failure::NoData(reason));
+            }
+            Ok(values)
+        });
         match result {
             Ok(values) => {
                 tracing::debug!(source = name, zone = %self.query, values = values.len(), "carbon intensity came");
-                lock(&self.source.cache).succeed(&self.query, values, now, clock.wall());
+                lock(&self.source.cache).succeed(&self.query, values, now, wall);
             }
             Err(failure) => {
                 let say = lock(&self.source.cache).fail(&self.query, &failure, now);

@@ -196,6 +196,10 @@ impl std::fmt::Debug for Locator {
 /// Takes a query's word if it says anything. Whether it did.
 fn settle(query: &PlaceQuery, basis: &str, out: &mut Located) -> bool {
     if query.is_empty() {
+        if let Some(provider) = &query.cloud_provider {
+            out.notes
+                .push(format!("cloud provider {provider:?} is ignored: a region must be given beside it"));
+        }
         return false;
     }
     let resolved = query.resolve(basis);

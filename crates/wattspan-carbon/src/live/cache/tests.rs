@@ -194,3 +194,22 @@ fn jitter_stays_between_nothing_and_all() {
     assert!(shares.iter().all(|share| (0.0..1.0).contains(share)));
     assert!(shares.iter().any(|share| *share < 0.1) && shares.iter().any(|share| *share > 0.9));
 }
+
+#[test]
+fn a_step_of_the_wall_clock_ages_nothing() {
+    let (mut cache, query) = filled();
+    cache.take_due(mono(3_700));
+    cache.fail(&query, &Failure::Transient(String::new()), mono(3_700));
+    // The wall clock has jumped three hours ahead; by the other clock little more than an hour has passed.
+    let (answer, _) = cache.look(&query, wall(4 * 3_600), mono(3_800));
+    let answer = answer.unwrap();
+    assert_eq!((answer.provenance, answer.age), (Provenance::LastGood, Some(Duration::from_secs(3_800))));
+}
+
+#[test]
+fn a_value_that_ended_long_ago_is_stale_when_it_comes() {
+    let cache = Cache::new(AGE);
+    assert!(!cache.is_stale(&[value(1, 0, 3_600)], wall(3_600 + 7_200)));
+    assert!(cache.is_stale(&[value(1, 0, 3_600)], wall(3_600 + 7_201)));
+    assert!(!cache.is_stale(&[Intensity::new(GramsPerKwh::whole(1), "test", Provenance::Live)], wall(0)));
+}
