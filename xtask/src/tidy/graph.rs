@@ -64,8 +64,9 @@ const TABLE: &[(&str, May)] = &[
     ("xtask", Only(&[])),
 ];
 
-/// What tests inside any crate may use besides.
-const FOR_TESTS: [&str; 2] = ["wattspan-testkit", "wattspan-fake-nvml"];
+/// What tests inside any crate may use besides: the fakes, and the pure accounting that a collector's readings feed. Its
+/// meter is how a collector shows that its counters add up.
+const FOR_TESTS: [&str; 3] = ["wattspan-energy", "wattspan-fake-nvml", "wattspan-testkit"];
 
 pub fn check(metadata: &Metadata) -> Findings {
     let members: Vec<&Package> = metadata.members().collect();
