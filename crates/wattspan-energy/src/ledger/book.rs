@@ -32,7 +32,11 @@ pub(super) struct Book {
     last: Option<Surroundings>,
     /// In order of `seq`.
     active: Vec<Active>,
+    /// What each of them has had; apart, so that looking through who is in flight stays in the cache.
+    accounts: Vec<Account>,
+    /// How many of them need no place any more, and how many are settled and go on.
     dead: usize,
+    settled: usize,
     /// Largest and lowest mean power seen.
     largest: f64,
     lowest: f64,
@@ -41,6 +45,11 @@ pub(super) struct Book {
     sensor: SensorKind,
     /// Nobody waits for its readings any more.
     pub(super) lost: bool,
+}
+
+/// Working memory that the books of a ledger share.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
     splitter: Splitter,
     pieces: Vec<Piece>,
     places: Vec<usize>,
@@ -65,7 +74,8 @@ struct Active {
     /// `u64::MAX` while it runs.
     end: u64,
     standing: Standing,
-    account: Account,
+    /// Its last interval is not in its account's random terms yet.
+    pending: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,25 +96,27 @@ pub(super) struct Account {
     idle: i128,
     /// Times 2³².
     by_time: i128,
-    /// By tariff; most inferences see one.
-    pub(super) tariffs: Vec<(u32, i128)>,
     pub(super) covered: u64,
-    pub(super) method: Option<Method>,
-    pub(super) without_baseline: bool,
-    pub(super) random: Random,
-    pending: Option<Exposure>,
     /// Own share times time, in seconds.
     share_time: f64,
-    /// Energy of all intervals that it was in.
-    pub(super) intervals: Joules,
-    pub(super) refresh: Duration,
-    pub(super) limit: f64,
-    pub(super) cross_check: Option<f64>,
-    resolution: Joules,
+    /// Energy of all intervals that it was in, in joules.
+    pub(super) intervals: f64,
+    pub(super) random: Random,
+    last: Exposure,
+    pub(super) refresh: u64,
+    pub(super) limit: f32,
+    resolution: f32,
+    /// NaN while the sensors agree.
+    disagreement: f32,
+    pub(super) method: Option<Method>,
+    pub(super) without_baseline: bool,
     /// The sensor sees a part of the time only.
     pub(super) part_time: bool,
     /// The sensor spreads energy over its window.
     pub(super) smeared: bool,
+    /// The tariff in force, and what came under others before it.
+    tariff: u32,
+    earlier: Vec<(u32, i128)>,
 }
 
 impl Account {
@@ -121,10 +133,32 @@ impl Account {
         if self.covered == 0 { 0.0 } else { self.share_time / (self.covered as f64 / 1e9) }
     }
 
-    fn charge(&mut self, tariff: u32, microjoules: i128) {
-        match self.tariffs.iter_mut().find(|(known, _)| *known == tariff) {
-            Some((_, sum)) => *sum += microjoules,
-            None => self.tariffs.push((tariff, microjoules)),
+    pub(super) fn refresh(&self) -> Duration {
+        Duration::from_nanos(self.refresh)
+    }
+
+    pub(super) fn cross_check(&self) -> Option<f64> {
+        (self.disagreement > 0.0).then_some(f64::from(self.disagreement))
+    }
+
+    /// Energy by tariff; adds up to all.
+    pub(super) fn by_tariff(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
+        let earlier: i128 = self.earlier.iter().map(|(_, part)| part).sum();
+        self.earlier.iter().copied().chain([(self.tariff, self.energy - earlier)])
+    }
+
+    /// What is charged from here on comes under a tariff.
+    fn change_tariff(&mut self, tariff: u32) {
+        if tariff != self.tariff {
+            let earlier: i128 = self.earlier.iter().map(|(_, part)| part).sum();
+            let before = self.energy - earlier;
+            if before != 0 {
+                match self.earlier.iter_mut().find(|(known, _)| *known == self.tariff) {
+                    Some((_, sum)) => *sum += before,
+                    None => self.earlier.push((self.tariff, before)),
+                }
+            }
+            self.tariff = tariff;
         }
     }
 }
@@ -139,7 +173,7 @@ pub(super) struct Context<'a> {
 
 impl Book {
     /// What one inference takes in a book.
-    pub(super) const BYTES_PER_INFERENCE: usize = size_of::<Active>();
+    pub(super) const BYTES_PER_INFERENCE: usize = size_of::<Active>() + size_of::<Account>();
 
     pub(super) fn new(device: Arc<Device>, from: MonoTime) -> Self {
         Self {
@@ -152,16 +186,14 @@ impl Book {
             last_end: None,
             last: None,
             active: Vec::new(),
+            accounts: Vec::new(),
             dead: 0,
+            settled: 0,
             largest: 0.0,
             lowest: f64::MAX,
             refresh: None,
             sensor: SensorKind::Counter,
             lost: false,
-            splitter: Splitter::default(),
-            pieces: Vec::new(),
-            places: Vec::new(),
-            cuts: Vec::new(),
         }
     }
 
@@ -194,22 +226,29 @@ impl Book {
             begin,
             end: u64::MAX,
             standing: Standing::Charged,
-            account: Account::default(),
+            pending: false,
         });
+        self.accounts.push(Account { disagreement: f32::NAN, ..Account::default() });
     }
 
     /// Sets the end; answers whether a part of that time was final already.
     pub(super) fn finish(&mut self, seq: u64, at: MonoTime) -> bool {
         let closed_to = self.closed_to;
-        let Some(active) = self.find(seq) else { return false };
+        let Some(index) = self.find(seq) else { return false };
+        let active = &mut self.active[index];
         let late = at < closed_to && active.begin < closed_to.nanos();
         active.end = at.nanos().max(active.begin);
         late
     }
 
-    fn find(&mut self, seq: u64) -> Option<&mut Active> {
-        let index = self.active.binary_search_by_key(&seq, |active| active.seq).ok()?;
-        self.active.get_mut(index)
+    fn find(&self, seq: u64) -> Option<usize> {
+        // Numbers rise by one from place to place but for those that left or never came: it cannot stand later.
+        let first = self.active.first()?.seq;
+        let latest = usize::try_from(seq.checked_sub(first)?).ok()?.min(self.active.len() - 1);
+        if self.active[latest].seq == seq {
+            return Some(latest);
+        }
+        self.active[..latest].binary_search_by_key(&seq, |active| active.seq).ok()
     }
 
     pub(super) fn receive(&mut self, measured: Measured, ownership: Ownership) {
@@ -256,16 +295,21 @@ impl Book {
     pub(super) fn take(&mut self, seq: u64, model: &UncertaintyModel, last: bool) -> Option<Account> {
         let after = self.queue.front().and_then(|queued| queued.measured.power()).map(Watts::watts);
         let around = self.last;
-        let active = self.find(seq).filter(|active| active.standing == Standing::Charged)?;
-        let mut account = std::mem::take(&mut active.account);
-        active.standing = if last { Standing::Dead } else { Standing::Settled };
+        let index = self.find(seq)?;
+        let active = self.active.get_mut(index).filter(|active| active.standing == Standing::Charged)?;
+        let mut account = std::mem::take(&mut self.accounts[index]);
         if last {
+            active.standing = Standing::Dead;
             self.dead += 1;
+        } else {
+            active.standing = Standing::Settled;
+            self.settled += 1;
         }
-        if let (Some(around), Some(pending)) = (around, account.pending.take()) {
-            account.random.add(model, &around, &pending, after);
+        if let Some(around) = around.filter(|_| active.pending) {
+            account.random.add(model, &around, &account.last, after);
         }
-        account.random.resolution(model, account.resolution);
+        active.pending = false;
+        account.random.resolution(model, f64::from(account.resolution));
         Some(account)
     }
 
@@ -281,19 +325,25 @@ impl Book {
     /// Entries held in memory.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
-        self.active.len() + self.queue.len() + self.pieces.len()
+        self.active.len() + self.accounts.len() + self.queue.len()
     }
 
+    /// Gives up the places of those that are done, once they are many enough to be worth a walk.
     fn compact(&mut self) {
-        let closed_to = self.closed_to.nanos();
-        if self.dead > 0 || self.active.iter().any(|active| active.standing == Standing::Settled) {
-            self.active.retain(|active| match active.standing {
-                Standing::Charged => true,
-                Standing::Settled => active.end > closed_to,
-                Standing::Dead => false,
-            });
-            self.dead = 0;
+        if self.dead * 8 < self.active.len() && self.settled == 0 {
+            return;
         }
+        let closed_to = self.closed_to.nanos();
+        let keep = |active: &Active| match active.standing {
+            Standing::Charged => true,
+            Standing::Settled => active.end > closed_to,
+            Standing::Dead => false,
+        };
+        let mut kept = self.active.iter().map(keep);
+        self.accounts.retain(|_| kept.next().unwrap_or(true));
+        self.active.retain(keep);
+        self.dead = 0;
+        self.settled = self.active.iter().filter(|active| active.standing == Standing::Settled).count();
     }
 
     /// Closes an interval: shares its energy and makes it final. Answers with what came of it, and whether a part of
@@ -303,6 +353,7 @@ impl Book {
         mut measured: Measured,
         ownership: Ownership,
         context: &Context<'_>,
+        scratch: &mut Scratch,
     ) -> (Option<IntervalEnergy>, bool) {
         self.compact();
         let (id, original) = (self.device.id.clone(), measured.start);
@@ -341,11 +392,11 @@ impl Book {
             let reason = energy.err().unwrap_or(GapReason::Missing);
             self.fold(context.model, None);
             self.last = None;
-            self.passed_ends(measured.end);
+            self.gather(measured.start.nanos(), measured.end.nanos(), &|_, _, _| None, scratch);
             self.closed_to = measured.end;
             return (Some(IntervalEnergy::gap(id, original, measured.end, measured.method, reason)), late);
         };
-        let mut state = self.share(&measured, energy, ownership, context);
+        let mut state = self.share(&measured, energy, ownership, context, scratch);
         state += overlapping;
         self.totals += state;
         self.closed_to = measured.end;
@@ -358,13 +409,14 @@ impl Book {
         energy: Joules,
         ownership: Ownership,
         context: &Context<'_>,
+        scratch: &mut Scratch,
     ) -> StateEnergy {
         let (start, end) = (measured.start.nanos(), measured.end.nanos());
         let power = measured.power().map_or(0.0, Watts::watts);
-        self.fold(context.model, Some(power));
+        let last_end = self.last_end;
         self.largest = self.largest.max(power);
         self.lowest = self.lowest.min(power);
-        self.gather(start, end, context);
+        self.gather(start, end, context.rate, scratch);
         let clear = match measured.sensor {
             SensorKind::TrailingMean { window } => window / 2,
             _ => Duration::ZERO,
@@ -380,9 +432,39 @@ impl Book {
             ours,
             others: part(ownership.others).min(WHOLE - ours),
         };
-        let tariff = self.tariffs(start, end, context.tariffs);
-        let rest = self.splitter.split(&interval, &self.pieces, &self.cuts);
+        let tariff = tariffs(start, end, context.tariffs, &mut scratch.cuts);
+        let rest = scratch.splitter.split(&interval, &scratch.pieces, &scratch.cuts);
         let limit = measured.limit.map_or(self.largest, Watts::watts).max(self.largest);
+        let mut state = StateEnergy {
+            idle: Joules::from_microjoules(rest.idle),
+            other: Joules::from_microjoules(rest.other),
+            unattributed: Joules::from_microjoules(rest.unattributed),
+            ..StateEnergy::default()
+        };
+        let facts = Facts {
+            measured,
+            joules: energy.joules(),
+            limit: limit as f32,
+            baseline: baseline.is_some(),
+            rest,
+            context,
+            before: self.last,
+            power,
+            tariff,
+        };
+        let mut inference = 0;
+        for index in 0..scratch.pieces.len() {
+            let microjoules = scratch.splitter.parts[index].microjoules;
+            if self.active[scratch.places[index]].standing == Standing::Charged {
+                inference += microjoules;
+                self.credit(index, &facts, scratch);
+            } else {
+                state.unattributed += Joules::from_microjoules(microjoules);
+            }
+        }
+        state.inference = Joules::from_microjoules(inference);
+        // Those that ended before this interval see it as the one after their last.
+        self.fold_ended(start, context.model, power);
         self.last = Some(Surroundings {
             sensor: measured.sensor,
             before: self.last.map(|last| last.power),
@@ -391,37 +473,19 @@ impl Book {
             length: measured.length().as_secs_f64(),
             refresh: measured.refresh,
         });
-        let mut state = StateEnergy {
-            idle: Joules::from_microjoules(rest.idle),
-            other: Joules::from_microjoules(rest.other),
-            unattributed: Joules::from_microjoules(rest.unattributed),
-            ..StateEnergy::default()
-        };
-        let facts = Facts { measured, energy, limit, baseline: baseline.is_some(), rest, context };
-        for index in 0..self.pieces.len() {
-            let microjoules = self.splitter.parts[index].microjoules;
-            if self.active[self.places[index]].standing == Standing::Charged {
-                state.inference += Joules::from_microjoules(microjoules);
-                self.credit(index, &facts, tariff);
-            } else {
-                state.unattributed += Joules::from_microjoules(microjoules);
-            }
+        if scratch.pieces.is_empty() {
+            self.learn_idle(measured, power, last_end);
         }
-        if self.pieces.is_empty() {
-            self.learn_idle(measured, power);
-        }
-        self.passed_ends(measured.end);
         state
     }
 
     /// An interval without anything in flight tells the idle draw, unless it may hold the after-draw of an inference.
-    fn learn_idle(&mut self, measured: &Measured, power: f64) {
+    fn learn_idle(&mut self, measured: &Measured, power: f64, last_end: Option<u64>) {
         let after_draw = match measured.sensor {
             SensorKind::TrailingMean { window } => window,
             _ => AFTER_DRAW,
         };
-        let clear = self
-            .last_end
+        let clear = last_end
             .is_none_or(|end| measured.start.nanos() >= end.saturating_add(after_draw.as_nanos() as u64));
         if clear {
             self.baseline.idle(measured.start.nanos(), measured.end.nanos(), power);
@@ -429,103 +493,120 @@ impl Book {
     }
 
     /// Who was in flight in an interval, and when.
-    fn gather(&mut self, start: u64, end: u64, context: &Context<'_>) {
-        self.pieces.clear();
-        self.places.clear();
+    fn gather(
+        &mut self,
+        start: u64,
+        end: u64,
+        rate: &dyn Fn(usize, u64, u64) -> Option<i128>,
+        scratch: &mut Scratch,
+    ) {
+        scratch.pieces.clear();
+        scratch.places.clear();
+        let mut last_end = self.last_end.unwrap_or(0);
         for (place, active) in self.active.iter().enumerate() {
+            if active.end <= end {
+                last_end = last_end.max(active.end);
+            }
             let (from, to) = (active.begin.max(start), active.end.min(end));
             if from < to && active.standing != Standing::Dead {
-                let rate = (context.rate)(active.slot, from, to);
-                self.pieces.push(Piece { id: active.id, from, to, rate });
-                self.places.push(place);
+                let rate = rate(active.slot, from, to);
+                scratch.pieces.push(Piece { id: active.id, from, to, rate });
+                scratch.places.push(place);
             }
+        }
+        if last_end > 0 {
+            self.last_end = Some(last_end);
         }
     }
 
-    /// The tariff at the start of an interval; changes inside it go into `cuts`.
-    fn tariffs(&mut self, start: u64, end: u64, tariffs: &[(MonoTime, u32)]) -> u32 {
-        let first = tariffs.partition_point(|(from, _)| from.nanos() <= start);
-        self.cuts.clear();
-        self.cuts
-            .extend(tariffs[first..].iter().map(|(from, _)| from.nanos()).take_while(|from| *from < end));
-        first.checked_sub(1).map_or(0, |index| tariffs[index].1)
-    }
-
-    fn credit(&mut self, index: usize, facts: &Facts<'_>, tariff: u32) {
-        let (piece, part) = (self.pieces[index], self.splitter.parts[index]);
-        let active = &mut self.active[self.places[index]];
-        let (begins, ends) =
-            (active.begin >= facts.measured.start.nanos(), active.end <= facts.measured.end.nanos());
-        let account = &mut active.account;
-        account.energy += part.microjoules;
+    fn credit(&mut self, index: usize, facts: &Facts<'_>, scratch: &Scratch) {
+        let (piece, part) = (&scratch.pieces[index], &scratch.splitter.parts[index]);
+        let place = scratch.places[index];
+        let active = &mut self.active[place];
+        let account = &mut self.accounts[place];
+        let measured = facts.measured;
+        if let Some(around) = facts.before.filter(|_| active.pending) {
+            account.random.add(facts.context.model, &around, &account.last, Some(facts.power));
+        }
+        let (begins, ends) = (active.begin >= measured.start.nanos(), active.end <= measured.end.nanos());
+        active.pending = true;
+        account.last = facts.exposure(piece, part, begins, ends);
+        account.change_tariff(facts.tariff);
+        let mut from = measured.start.nanos();
+        let mut left = part.microjoules;
+        for cut in &scratch.cuts {
+            let share = (scratch.splitter.exact_between(piece, from, *cut) >> FRACTION).min(left);
+            account.energy += share;
+            left -= share;
+            from = *cut;
+            let after = facts.context.tariffs.iter().rev().find(|(at, _)| at.nanos() == *cut);
+            account.change_tariff(after.map_or(account.tariff, |known| known.1));
+        }
+        account.energy += left;
         account.idle += part.idle;
         account.by_time += part.by_time;
         account.covered += piece.to - piece.from;
+        account.share_time += f64::from(account.last.own);
+        account.intervals += facts.joules;
         account.without_baseline |= !facts.baseline;
-        account.intervals += facts.energy;
         account.limit = account.limit.max(facts.limit);
-        account.resolution = account.resolution.max(facts.measured.resolution);
-        account.cross_check = facts.measured.cross_check.or(account.cross_check);
-        account.method =
-            Some(account.method.map_or(facts.measured.method, |method| method.with(facts.measured.method)));
-        let length = facts.measured.length();
-        let refresh = facts.measured.refresh.unwrap_or(length);
-        account.refresh = account.refresh.max(refresh);
-        match facts.measured.sensor {
+        account.resolution = account.resolution.max(measured.resolution.joules() as f32);
+        if let Some(apart) = measured.cross_check {
+            account.disagreement = apart as f32;
+        }
+        account.method = Some(account.method.map_or(measured.method, |known| known.with(measured.method)));
+        let refresh = measured.refresh.unwrap_or(measured.length());
+        account.refresh = account.refresh.max(refresh.as_nanos() as u64);
+        match measured.sensor {
             SensorKind::Instant { window } => {
                 account.part_time |= window.as_secs_f64() < (1.0 - PART_TIME) * refresh.as_secs_f64();
             }
             SensorKind::TrailingMean { .. } => account.smeared = true,
             SensorKind::Counter => {}
         }
-        let exposure = facts.exposure(&piece, &part, begins, ends);
-        account.share_time += exposure.own;
-        account.pending = Some(exposure);
-        if self.cuts.is_empty() {
-            account.charge(tariff, part.microjoules);
-            return;
-        }
-        let (mut from, mut current, mut given) = (facts.measured.start.nanos(), tariff, 0);
-        for cut in &self.cuts {
-            let share = self.splitter.exact_between(&piece, from, *cut) >> FRACTION;
-            account.charge(current, share);
-            given += share;
-            from = *cut;
-            current = facts
-                .context
-                .tariffs
-                .iter()
-                .rev()
-                .find(|(at, _)| at.nanos() == *cut)
-                .map_or(current, |t| t.1);
-        }
-        account.charge(current, part.microjoules - given);
     }
 
-    /// Adds the terms of the interval before, now that its successor is known.
-    fn fold(&mut self, model: &UncertaintyModel, after: Option<f64>) {
+    /// Adds the terms of the interval before to those that ended in it.
+    fn fold_ended(&mut self, start: u64, model: &UncertaintyModel, after: f64) {
         let Some(around) = self.last else { return };
-        for active in &mut self.active {
-            if let Some(pending) = active.account.pending.take() {
-                active.account.random.add(model, &around, &pending, after);
+        for (active, account) in self.active.iter_mut().zip(&mut self.accounts) {
+            if active.pending && active.end <= start {
+                active.pending = false;
+                account.random.add(model, &around, &account.last, Some(after));
             }
         }
     }
 
-    fn passed_ends(&mut self, to: MonoTime) {
-        let ends = self.active.iter().map(|active| active.end).filter(|end| *end <= to.nanos());
-        self.last_end = ends.max().max(self.last_end);
+    /// Adds the terms of the interval before to all, when what follows tells nothing.
+    fn fold(&mut self, model: &UncertaintyModel, after: Option<f64>) {
+        let Some(around) = self.last else { return };
+        for (active, account) in self.active.iter_mut().zip(&mut self.accounts) {
+            if std::mem::take(&mut active.pending) {
+                account.random.add(model, &around, &account.last, after);
+            }
+        }
     }
+}
+
+/// The tariff at the start of an interval; changes inside it go into `cuts`.
+fn tariffs(start: u64, end: u64, tariffs: &[(MonoTime, u32)], cuts: &mut Vec<u64>) -> u32 {
+    let first = tariffs.partition_point(|(from, _)| from.nanos() <= start);
+    cuts.clear();
+    cuts.extend(tariffs[first..].iter().map(|(from, _)| from.nanos()).take_while(|from| *from < end));
+    first.checked_sub(1).map_or(0, |index| tariffs[index].1)
 }
 
 /// What all pieces of an interval have in common.
 struct Facts<'a> {
     measured: &'a Measured,
-    energy: Joules,
-    limit: f64,
+    joules: f64,
+    limit: f32,
     baseline: bool,
     rest: Rest,
     context: &'a Context<'a>,
+    before: Option<Surroundings>,
+    power: f64,
+    tariff: u32,
 }
 
 impl Facts<'_> {
@@ -540,14 +621,15 @@ impl Facts<'_> {
         let inner = if inside > 0.0 { (own / inside).min(1.0) } else { 0.0 };
         let lag = self.measured.lag.as_secs_f64();
         let marks = if piece.rate.is_some() { edges as f64 } else { 0.0 };
+        let mark = self.context.model.mark_latency.as_secs_f64();
         Exposure {
-            idle: free * share,
-            spread: length * part.spread,
-            edge: lag * inner * edges as f64,
-            mark: self.context.model.mark_latency.as_secs_f64() * inner * marks,
-            own,
-            step: lag * share,
-            last_step: if ends { lag * share } else { 0.0 },
+            idle: (free * share) as f32,
+            spread: (length * part.spread) as f32,
+            edge: (lag * inner * edges as f64) as f32,
+            mark: (mark * inner * marks) as f32,
+            own: own as f32,
+            step: (lag * share) as f32,
+            last_step: if ends { (lag * share) as f32 } else { 0.0 },
         }
     }
 }

@@ -24,7 +24,7 @@ use wattspan_core::{
 use crate::Measured;
 use crate::flags::Cadence;
 use crate::uncertainty::UncertaintyModel;
-use book::{Account, Book, Context, marked};
+use book::{Book, Context, Scratch, marked};
 use settle::{Case, Entry, settled};
 use work::WorkTrack;
 
@@ -124,6 +124,7 @@ pub struct Ledger {
     next_seq: u64,
     clipped: Clipped,
     stash: Closed,
+    scratch: Scratch,
 }
 
 #[derive(Debug)]
@@ -217,13 +218,13 @@ impl Ledger {
 
     /// Work of an inference so far, as counted at a time: prompt tokens computed and decode steps made.
     pub fn mark(&mut self, id: InferenceId, at: MonoTime, prompt_tokens: u64, decode_steps: u64) {
-        let closed = self.books.values().map(|book| book.closed_to).min();
-        let Some(inference) = self.open_mut(id).filter(|inference| inference.by_work) else { return };
+        let Some(slot) = self.inferences.get(&id).copied() else { return };
+        let Some(inference) = self.slots[slot].as_mut().filter(|inference| inference.by_work) else { return };
         let had_marks = inference.work.has_marks();
         inference.work.mark(at, prompt_tokens as f64, decode_steps as f64);
         inference.decode_steps = inference.decode_steps.max(decode_steps as f64);
         if inference.work.len() > MARKS {
-            match closed {
+            match self.books.values().map(|book| book.closed_to).min() {
                 Some(closed) => inference.work.forget_before(closed),
                 None => inference.work.halve(),
             }
@@ -400,7 +401,7 @@ impl Ledger {
         let context = Context { model: &self.config.uncertainty, tariffs: &self.tariffs, rate: &rate };
         for book in self.books.values_mut() {
             while let Some((measured, ownership)) = book.due(all) {
-                let (interval, late) = book.close(measured, ownership, &context);
+                let (interval, late) = book.close(measured, ownership, &context, &mut self.scratch);
                 self.clipped.intervals += u64::from(late);
                 self.stash.intervals.extend(interval);
             }
@@ -416,13 +417,15 @@ impl Ledger {
         self.marked -= usize::from(inference.work.has_marks());
         let end = inference.end.unwrap_or(inference.begin);
         let model = &self.config.uncertainty;
-        let mut accounts: Vec<(Arc<Device>, Account, f64)> = Vec::new();
+        let mut entries = Vec::with_capacity(self.books.len());
         for book in self.books.values_mut() {
             let Some(charged) = book.in_scope(&inference.scope) else { continue };
             let last = book.closed_to >= end;
             let account = book.take(inference.seq, model, last);
             if charged && let Some(account) = account {
-                accounts.push((Arc::clone(&book.device), account, book.lowest()));
+                let device = Arc::clone(&book.device);
+                let gain = self.config.gains.get(&device.id).copied();
+                entries.push(Entry { device, account, lowest: book.lowest(), gain });
             }
         }
         if inference.forgotten {
@@ -446,15 +449,6 @@ impl Ledger {
             cadence: self.cadence.period(),
             decode: (steps >= 1.0).then(|| length.div_f64(steps)),
         };
-        let entries = accounts
-            .iter()
-            .map(|(device, account, lowest)| Entry {
-                device,
-                account: account.clone(),
-                lowest: *lowest,
-                gain: self.config.gains.get(&device.id).copied(),
-            })
-            .collect();
         Some(settled(case, entries, &self.tariffs, model))
     }
 }

@@ -1,6 +1,7 @@
 //! Puts an inference's figure together from its accounts.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use wattspan_core::{
@@ -14,8 +15,8 @@ use crate::flags::keeps_step;
 use crate::uncertainty::{UncertaintyModel, half_widths};
 
 /// An account with the device that it is on.
-pub(super) struct Entry<'a> {
-    pub(super) device: &'a Device,
+pub(super) struct Entry {
+    pub(super) device: Arc<Device>,
     pub(super) account: Account,
     /// Lowest draw that the device was seen at, in watts.
     pub(super) lowest: f64,
@@ -38,12 +39,12 @@ pub(super) struct Case {
 
 pub(super) fn settled(
     case: Case,
-    entries: Vec<Entry<'_>>,
+    entries: Vec<Entry>,
     tariffs: &[(MonoTime, u32)],
     model: &UncertaintyModel,
 ) -> Settled {
     let length = case.end.since(case.begin);
-    let mut tally = Tally::default();
+    let mut tally = Tally { devices: Vec::with_capacity(entries.len()), ..Tally::default() };
     let mut coverage = if case.missing { Ratio::ZERO } else { Ratio::ONE };
     for entry in entries {
         let covered = covered(&entry.account, length);
@@ -94,7 +95,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, case: &Case, entry: Entry<'_>, coverage: Ratio, model: &UncertaintyModel) {
+    fn add(&mut self, case: &Case, entry: Entry, coverage: Ratio, model: &UncertaintyModel) {
         let Entry { device, account, lowest, gain } = entry;
         let model = UncertaintyModel { gain: gain.unwrap_or(model.gain), ..*model };
         let length = case.end.since(case.begin).as_secs_f64();
@@ -105,17 +106,21 @@ impl Tally {
         share.policy_spread = Joules::from_microjoules(account.policy_spread());
         share.coverage = coverage;
         let random = account.random.half_width(&model, length, account.share());
-        share.uncertainty = model.combine(energy, random, account.cross_check);
+        share.uncertainty = model.combine(energy, random, account.cross_check());
         self.method = Some(self.method.map_or(method, |known| known.with(method)));
         self.random = self.random.hypot(share.uncertainty.random.joules());
         self.systematic = self.systematic.hypot(share.uncertainty.systematic.joules());
-        self.disagreement |= account.cross_check.is_some();
-        self.aliasing |= case.cadence.is_some_and(|period| keeps_step(period, account.refresh))
-            || account.part_time && case.decode.is_some_and(|period| keeps_step(period, account.refresh));
-        for (tariff, microjoules) in &account.tariffs {
-            self.tariffs.push((*tariff, Joules::from_microjoules(*microjoules)));
+        self.disagreement |= account.cross_check().is_some();
+        self.aliasing |= case.cadence.is_some_and(|period| keeps_step(period, account.refresh()))
+            || account.part_time && case.decode.is_some_and(|period| keeps_step(period, account.refresh()));
+        for (tariff, part) in account.by_tariff().filter(|(_, part)| *part != 0) {
+            let part = Joules::from_microjoules(part);
+            match self.tariffs.iter_mut().find(|(known, _)| *known == tariff) {
+                Some((_, sum)) => *sum += part,
+                None => self.tariffs.push((tariff, part)),
+            }
         }
-        if length < 2.0 * account.refresh.as_secs_f64() {
+        if length < 2.0 * account.refresh().as_secs_f64() {
             self.below = true;
             // Its part of the lowest draw at least; at most all that the device can draw, and all that it did.
             let joules = |watts: f64| Joules::new(watts * length).unwrap_or(Joules::ZERO);
@@ -128,9 +133,9 @@ impl Tally {
             let drawn = if partial {
                 Joules::from_microjoules(i128::MAX)
             } else {
-                account.intervals + share.uncertainty.random
+                Joules::new(account.intervals + random).unwrap_or(Joules::from_microjoules(i128::MAX))
             };
-            self.high += joules(account.limit).min(drawn).max(low);
+            self.high += joules(f64::from(account.limit)).min(drawn).max(low);
         } else {
             self.low += energy - share.uncertainty.total.min(energy);
             self.high += energy + share.uncertainty.total;
@@ -149,14 +154,7 @@ fn covered(account: &Account, length: Duration) -> Ratio {
 }
 
 /// Sums by tariff, in the order in which the tariffs were set.
-fn in_order(parts: Vec<(u32, Joules)>, tariffs: &[(MonoTime, u32)]) -> Vec<(u32, Joules)> {
-    let mut sums: Vec<(u32, Joules)> = Vec::new();
-    for (tariff, energy) in parts {
-        match sums.iter_mut().find(|(known, _)| *known == tariff) {
-            Some((_, sum)) => *sum += energy,
-            None => sums.push((tariff, energy)),
-        }
-    }
+fn in_order(mut sums: Vec<(u32, Joules)>, tariffs: &[(MonoTime, u32)]) -> Vec<(u32, Joules)> {
     sums.sort_by_key(|(tariff, _)| tariffs.iter().position(|(_, known)| known == tariff));
     sums
 }

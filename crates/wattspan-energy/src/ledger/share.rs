@@ -67,6 +67,10 @@ pub(super) const WHOLE: i128 = 1 << 24;
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     times: Vec<u64>,
+    /// Begins, ends and other cuts inside the interval; whose they are and which side.
+    events: Vec<(u64, u32)>,
+    /// Where each piece begins and ends in `times`.
+    ranks: Vec<(u32, u32)>,
     count: Vec<i64>,
     known: Vec<i64>,
     rate: Vec<i128>,
@@ -77,7 +81,7 @@ pub(super) struct Splitter {
     stalled: Vec<i128>,
     share: Vec<(f64, f64)>,
     shift: u32,
-    order: Vec<(i128, u64, usize)>,
+    order: Vec<(u32, u64, u32)>,
     pub(super) parts: Vec<Part>,
 }
 
@@ -113,8 +117,8 @@ impl Splitter {
         let idle = energy - idle_busy - ours - others - unattributed;
         self.sweep(idle_busy, ours, busy_time);
         self.parts.clear();
-        for piece in pieces {
-            let part = self.part(piece, busy_time);
+        for (index, piece) in pieces.iter().enumerate() {
+            let part = self.part(index, piece, busy_time);
             self.parts.push(part);
         }
         let mut rest = [idle, others, unattributed];
@@ -135,14 +139,32 @@ impl Splitter {
     }
 
     fn cut(&mut self, interval: &Interval, pieces: &[Piece], cuts: &[u64]) {
+        let inside = |time: u64| time > interval.start && time < interval.end;
+        self.events.clear();
+        for (index, piece) in pieces.iter().enumerate() {
+            let index = index as u32;
+            let events = [(piece.from, 2 * index), (piece.to, 2 * index + 1)];
+            self.events.extend(events.into_iter().filter(|(time, _)| inside(*time)));
+        }
+        self.events.extend(cuts.iter().filter(|time| inside(**time)).map(|time| (*time, u32::MAX)));
+        self.events.sort_unstable();
         self.times.clear();
-        self.times.extend([interval.start, interval.end]);
-        let inside = |time: &u64| *time > interval.start && *time < interval.end;
-        self.times.extend(pieces.iter().flat_map(|piece| [piece.from, piece.to]).filter(inside));
-        self.times.extend(cuts.iter().copied().filter(inside));
-        if self.times.len() > 2 {
-            self.times.sort_unstable();
-            self.times.dedup();
+        self.times.push(interval.start);
+        self.ranks.clear();
+        self.ranks.resize(pieces.len(), (0, u32::MAX));
+        for (time, whose) in &self.events {
+            if self.times.last() != Some(time) {
+                self.times.push(*time);
+            }
+            let rank = self.times.len() as u32 - 1;
+            if let Some(ranks) = self.ranks.get_mut((whose / 2) as usize) {
+                *(if whose % 2 == 0 { &mut ranks.0 } else { &mut ranks.1 }) = rank;
+            }
+        }
+        self.times.push(interval.end);
+        let last = self.times.len() as u32 - 1;
+        for ranks in &mut self.ranks {
+            ranks.1 = ranks.1.min(last);
         }
         let points = self.times.len();
         for counts in [&mut self.count, &mut self.known] {
@@ -151,8 +173,8 @@ impl Splitter {
         }
         self.rate.clear();
         self.rate.resize(points, 0);
-        for piece in pieces {
-            let (from, to) = (self.rank(piece.from), self.rank(piece.to));
+        for (piece, ranks) in pieces.iter().zip(&self.ranks) {
+            let (from, to) = (ranks.0 as usize, ranks.1 as usize);
             self.count[from] += 1;
             self.count[to] -= 1;
             if let Some(rate) = piece.rate {
@@ -205,13 +227,13 @@ impl Splitter {
                 let (idle_to, ours_to) = (mul_div(idle, at, busy_time), mul_div(ours, at, busy_time));
                 let (idle_here, ours_here) = (idle_to - idle_before, ours_to - ours_before);
                 (idle_before, ours_before) = (idle_to, ours_to);
-                idle_sum += idle_here / count;
-                equal += ours_here / count;
+                idle_sum += divide(idle_here, count);
+                equal += divide(ours_here, count);
                 let (known, rate) = (i128::from(self.known[segment]), self.rate[segment]);
                 if rate > 0 {
                     by_rate += (ours_here * known << self.shift) / (rate * count);
                 } else {
-                    stalled += ours_here / count;
+                    stalled += divide(ours_here, count);
                 }
                 let inverse = 1.0 / count as f64;
                 let seconds = length as f64 / 1e9;
@@ -240,8 +262,8 @@ impl Splitter {
         }
     }
 
-    fn part(&self, piece: &Piece, busy_time: u64) -> Part {
-        let (from, to) = (self.rank(piece.from), self.rank(piece.to));
+    fn part(&self, index: usize, piece: &Piece, busy_time: u64) -> Part {
+        let (from, to) = (self.ranks[index].0 as usize, self.ranks[index].1 as usize);
         let idle = self.idle_of(from, to);
         let exact = idle + self.excess_of(piece, from, to);
         let by_time = idle + self.equal[to] - self.equal[from];
@@ -257,20 +279,20 @@ impl Splitter {
 
     /// Gives what rounding down left over to the largest fractions.
     fn round(&mut self, microjoules: i128, pieces: &[Piece], rest: &mut [i128; 3]) {
-        const MASK: i128 = (1 << FRACTION) - 1;
         let given: i128 = self.parts.iter().map(|part| part.microjoules).sum::<i128>()
             + rest.iter().map(|exact| exact >> FRACTION).sum::<i128>();
         let mut left = microjoules - given;
         self.order.clear();
         if left > 0 {
             let parts = self.parts.iter().enumerate().filter(|(_, part)| part.exact > 0);
-            // Largest fraction first, then the lowest id, then idle, other, unattributed.
+            // Largest fraction (the low 32 bits) first, then the lowest id, then idle, other, unattributed.
             self.order.extend(
-                parts.map(|(index, part)| (MASK - (part.exact & MASK), pieces[index].id.number(), index)),
+                parts.map(|(index, part)| (!(part.exact as u32), pieces[index].id.number(), index as u32)),
             );
             let count = self.parts.len();
             let states = rest.iter().enumerate().filter(|(_, exact)| **exact > 0);
-            self.order.extend(states.map(|(index, exact)| (MASK - (exact & MASK), u64::MAX, count + index)));
+            self.order
+                .extend(states.map(|(index, exact)| (!(*exact as u32), u64::MAX, (count + index) as u32)));
         }
         for exact in rest.iter_mut() {
             *exact >>= FRACTION;
@@ -282,9 +304,10 @@ impl Splitter {
                 self.order.select_nth_unstable(first - 1);
             }
             for (_, _, index) in &self.order[..first] {
+                let index = *index as usize;
                 match index.checked_sub(self.parts.len()) {
                     Some(state) => rest[state] += 1,
-                    None => self.parts[*index].microjoules += 1,
+                    None => self.parts[index].microjoules += 1,
                 }
             }
             left -= first as i128;
@@ -299,7 +322,18 @@ const FRACTION_F64: f64 = (1_u64 << FRACTION) as f64;
 /// `value` × `part` / `whole` without overflow, rounded down, for a part not above the whole.
 fn mul_div(value: i128, part: u64, whole: u64) -> i128 {
     let (part, whole) = (i128::from(part), i128::from(whole.max(1)));
+    if value < 1 << 62 {
+        return value * part / whole;
+    }
     value / whole * part + value % whole * part / whole
+}
+
+/// A quotient, by the cheaper division where it fits. Neither is negative.
+fn divide(value: i128, by: i128) -> i128 {
+    match (u64::try_from(value), u64::try_from(by)) {
+        (Ok(value), Ok(by)) => i128::from(value / by),
+        _ => value / by,
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use super::policy::Work;
 /// Cumulative work over time, straight between marks.
 #[derive(Debug)]
 pub(super) struct WorkTrack {
-    /// The first point has no work: the begin, or the last moment at which nothing had come yet.
+    /// No work had been done then: the begin, or the last moment at which nothing had come yet.
+    waited: u64,
+    /// Empty before the first mark; then the first point is the one above.
     points: Vec<Point>,
 }
 
@@ -30,7 +32,7 @@ struct Ramp {
 
 impl WorkTrack {
     pub(super) fn new(begin: MonoTime) -> Self {
-        Self { points: vec![Point { at: begin.nanos(), prompt: 0.0, decode: 0.0 }] }
+        Self { waited: begin.nanos(), points: Vec::new() }
     }
 
     pub(super) fn has_marks(&self) -> bool {
@@ -44,16 +46,18 @@ impl WorkTrack {
     /// Cumulative counts at a time. Marks may come in any order; counts never go back, so a lower later one is raised.
     pub(super) fn mark(&mut self, at: MonoTime, prompt: f64, decode: f64) {
         let at = at.nanos();
-        let index = self.points.partition_point(|point| point.at < at);
         if prompt == 0.0 && decode == 0.0 {
             // Still waiting for the first token: its work begins later than this.
-            if index == 1
-                && let Some(first) = self.points.first_mut()
-            {
-                first.at = at;
+            if self.points.get(1).is_none_or(|first| at < first.at) {
+                self.waited = self.waited.max(at);
+                if let Some(first) = self.points.first_mut() {
+                    first.at = self.waited;
+                }
             }
             return;
         }
+        self.start();
+        let index = self.points.partition_point(|point| point.at < at);
         // At or before the begin there can be no work.
         let Some(before) = index.checked_sub(1).and_then(|index| self.points.get(index)).copied() else {
             return;
@@ -67,10 +71,16 @@ impl WorkTrack {
         }
     }
 
+    fn start(&mut self) {
+        if self.points.is_empty() {
+            self.points.push(Point { at: self.waited, prompt: 0.0, decode: 0.0 });
+        }
+    }
+
     /// Adds phases that were reported at the end, for what marks have not told.
     pub(super) fn late(&mut self, begin: MonoTime, end: MonoTime, phases: &LatePhases) {
         let (begin, end) = (begin.nanos(), end.nanos());
-        let Some(last) = self.points.last().copied() else { return };
+        let last = self.points.last().copied().unwrap_or(Point { at: begin, prompt: 0.0, decode: 0.0 });
         let back = |from: u64, by: Option<Duration>| {
             by.map(|by| from.saturating_sub(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)).max(begin))
         };
@@ -98,6 +108,7 @@ impl WorkTrack {
     }
 
     fn add(&mut self, ramps: &[Ramp]) {
+        self.start();
         let mut times: Vec<u64> = self.points.iter().map(|point| point.at).collect();
         times.extend(ramps.iter().flat_map(|ramp| [ramp.from, ramp.to]));
         times.sort_unstable();

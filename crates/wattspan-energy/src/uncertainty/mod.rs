@@ -97,19 +97,19 @@ pub(crate) struct Surroundings {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Exposure {
     /// Time with nothing in flight, times own share.
-    pub(crate) idle: f64,
+    pub(crate) idle: f32,
     /// Spread of the own share over the interval, times its length.
-    pub(crate) spread: f64,
+    pub(crate) spread: f32,
     /// Uncertainty of the refresh time at each end that lies in this interval, times own share.
-    pub(crate) edge: f64,
+    pub(crate) edge: f32,
     /// Latency of marks, times own share.
-    pub(crate) mark: f64,
+    pub(crate) mark: f32,
     /// Length of the interval times own share.
-    pub(crate) own: f64,
+    pub(crate) own: f32,
     /// Uncertainty of the refresh time before the interval, times own share.
-    pub(crate) step: f64,
+    pub(crate) step: f32,
     /// The same for the one after it, where no interval of one's own follows.
-    pub(crate) last_step: f64,
+    pub(crate) last_step: f32,
 }
 
 /// Random terms of one inference on one device, gathered interval by interval.
@@ -118,9 +118,9 @@ pub(crate) struct Random {
     squares: f64,
     bounds: f64,
     /// Largest change between neighbouring readings of a trailing mean, in watts per refresh of the sensor's window.
-    slope: f64,
-    window: f64,
-    range: f64,
+    slope: f32,
+    window: f32,
+    range: f32,
 }
 
 impl Random {
@@ -132,8 +132,8 @@ impl Random {
     }
 
     /// The sensor's step, at both ends of the inference.
-    pub(crate) fn resolution(&mut self, model: &UncertaintyModel, step: Joules) {
-        let scaled = model.gamma_counter * step.joules();
+    pub(crate) fn resolution(&mut self, model: &UncertaintyModel, step: f64) {
+        let scaled = model.gamma_counter * step;
         self.squares += scaled * scaled / 6.0;
         self.bounds += scaled;
     }
@@ -158,26 +158,26 @@ impl Random {
             powers().fold((f64::MAX, 0.0_f64), |(low, high), power| (low.min(power), high.max(power)));
         // Even where three means agree, the draw inside may differ by a part of what the device can do.
         let varied = (high - low).max(LEAST_VARIATION * around.range);
-        self.bound(gamma, varied * exposure.spread);
-        self.bound(gamma, around.power * exposure.mark);
+        self.bound(gamma, varied * f64::from(exposure.spread));
+        self.bound(gamma, around.power * f64::from(exposure.mark));
         match around.sensor {
             SensorKind::Counter => {
-                self.bound(gamma, varied * exposure.idle);
-                self.bound(gamma, high * exposure.edge);
+                self.bound(gamma, varied * f64::from(exposure.idle));
+                self.bound(gamma, high * f64::from(exposure.edge));
             }
             SensorKind::Instant { .. } => {
-                self.bound(gamma, varied * exposure.idle);
-                self.bound(gamma, varied * exposure.own * unseen.max(LEAST_UNSEEN));
+                self.bound(gamma, varied * f64::from(exposure.idle));
+                self.bound(gamma, varied * f64::from(exposure.own) * unseen.max(LEAST_UNSEEN));
                 let step = |other: Option<f64>| other.map_or(0.0, |other| (around.power - other).abs());
-                self.bound(gamma, step(around.before) * exposure.step);
-                self.bound(gamma, step(after) * exposure.last_step);
+                self.bound(gamma, step(around.before) * f64::from(exposure.step));
+                self.bound(gamma, step(after) * f64::from(exposure.last_step));
             }
             SensorKind::TrailingMean { window } => {
                 let step = |other: f64| (around.power - other).abs() * window.as_secs_f64() / refresh;
-                let steps = [around.before, after].into_iter().flatten().map(step);
-                self.slope = steps.fold(self.slope, f64::max);
-                self.window = self.window.max(window.as_secs_f64());
-                self.range = self.range.max(around.range);
+                let steps = [around.before, after].into_iter().flatten().map(|other| step(other) as f32);
+                self.slope = steps.fold(self.slope, f32::max);
+                self.window = self.window.max(window.as_secs_f32());
+                self.range = self.range.max(around.range as f32);
             }
         }
     }
@@ -185,9 +185,10 @@ impl Random {
     /// Half-width of the random part, in joules. `length` is the inference's in seconds, `share` its mean share.
     pub(crate) fn half_width(&self, model: &UncertaintyModel, length: f64, share: f64) -> f64 {
         let sampled = (1.96 * self.squares.sqrt()).min(self.bounds);
-        let slope = self.slope.max(LEAST_VARIATION * self.range).min(self.range);
+        let (slope, range, window) = (f64::from(self.slope), f64::from(self.range), f64::from(self.window));
+        let slope = slope.max(LEAST_VARIATION * range).min(range);
         let smeared =
-            model.gamma_trailing * std::f64::consts::SQRT_2 * slope * (self.window / 8.0).min(length) * share;
+            model.gamma_trailing * std::f64::consts::SQRT_2 * slope * (window / 8.0).min(length) * share;
         sampled.hypot(smeared)
     }
 }
@@ -216,7 +217,7 @@ mod tests {
 
     #[track_caller]
     fn close(found: f64, expected: f64) {
-        assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{found} is not {expected}");
+        assert!((found - expected).abs() < 1e-6 * expected.abs().max(1.0), "{found} is not {expected}");
     }
 
     fn plain() -> UncertaintyModel {
