@@ -20,7 +20,7 @@ use crate::genai::Shared;
 use crate::instruments::Slot;
 use crate::joint::{Content, Gathered, Joint};
 use crate::report;
-use crate::request::{Request, is_content};
+use crate::request::{Request, is_reserved};
 use crate::settle::{ChunkTimes, LiveSpan};
 use crate::timing::{MAX_INTERVALS, ServerTimings, Timing};
 use crate::usage::ModalityUsage;
@@ -365,9 +365,10 @@ impl Inference {
         self.set(Key::OpenaiResponseSystemFingerprint, fingerprint.into());
     }
 
-    /// Any other attribute of the conventions. Those that hold prompts or answers are refused here.
+    /// Any other attribute of the conventions. Refused are those that hold prompts or answers, `error.type`, and those of
+    /// a settlement.
     pub fn set(&mut self, key: Key, value: impl Into<Value>) {
-        if !is_content(key) {
+        if !is_reserved(key) {
             self.gathered.set(key, value.into());
         }
     }

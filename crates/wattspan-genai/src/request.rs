@@ -260,10 +260,11 @@ impl Request {
         self.with(Key::OpenaiApiType, kind.into())
     }
 
-    /// Any other attribute of the conventions. Those that hold prompts or answers are refused here: they go through
-    /// [`Inference::input_messages`](crate::Inference::input_messages) and its siblings.
+    /// Any other attribute of the conventions. Refused are those that hold prompts or answers, which go through
+    /// [`Inference::input_messages`](crate::Inference::input_messages) and its siblings, `error.type`, and those of a
+    /// settlement.
     pub fn attribute(self, key: Key, value: impl Into<Value>) -> Self {
-        if is_content(key) { self } else { self.with(key, value) }
+        if is_reserved(key) { self } else { self.with(key, value) }
     }
 
     fn with_list<T: Into<String>>(self, key: Key, texts: impl IntoIterator<Item = T>) -> Self {
@@ -315,10 +316,10 @@ impl Request {
     }
 }
 
-/// Whether an attribute holds prompts, answers, tool data or documents.
-pub(crate) fn is_content(key: Key) -> bool {
-    Profile::ALL
-        .into_iter()
-        .filter_map(|profile| profile.attribute(Operation::Chat, key))
-        .any(|attribute| attribute.content)
+/// Whether an attribute is not for callers to set: content has its own ways in, `error.type` goes with a failure, and
+/// what is ours is written when the inference settles.
+pub(crate) fn is_reserved(key: Key) -> bool {
+    let mut names = Profile::ALL.into_iter().filter_map(|profile| profile.attribute(Operation::Chat, key));
+    key == Key::ErrorType
+        || names.any(|attribute| attribute.content || attribute.name.starts_with("wattspan."))
 }

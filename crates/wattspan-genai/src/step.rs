@@ -34,7 +34,7 @@ impl Plan {
 
     pub(crate) fn set(&mut self, key: Key, value: impl Into<Value>) {
         // Tokens and their cost belong to the model call alone: beside it they would be counted twice.
-        if is_usage(key) || crate::request::is_content(key) {
+        if is_usage(key) || crate::request::is_reserved(key) {
             return;
         }
         let value = value.into();
@@ -125,7 +125,7 @@ impl Step {
     }
 
     pub(crate) fn set(&mut self, key: Key, value: impl Into<Value>) {
-        if !is_usage(key) && !crate::request::is_content(key) {
+        if !is_usage(key) && !crate::request::is_reserved(key) {
             self.gathered.set(key, value.into());
         }
     }
