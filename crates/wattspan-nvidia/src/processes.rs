@@ -120,14 +120,14 @@ pub(crate) fn join(listed: &[Listed], shares: &Reading<&Shares>) -> Vec<ProcessU
         };
         joined.push(process);
     }
-    // A driver without lists still tells who works.
-    if listed.is_empty()
-        && let Reading::Value(shares) = shares
-    {
+    // A driver that lacks a list still tells who works.
+    if let Reading::Value(shares) = shares {
         for &(pid, ..) in &shares.sums {
-            let mut process = ProcessUse::new(pid);
-            process.utilization = shares.of(pid);
-            joined.push(process);
+            if joined.iter().all(|process| process.pid != pid) {
+                let mut process = ProcessUse::new(pid);
+                process.utilization = shares.of(pid);
+                joined.push(process);
+            }
         }
     }
     joined

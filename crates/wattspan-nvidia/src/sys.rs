@@ -550,4 +550,54 @@ mod tests {
         });
         assert_eq!(endless, Err(Fault::Nonsense));
     }
+
+    #[cfg(target_os = "linux")]
+    mod places {
+        use wattspan_fake_nvml::{ErrorWindow, FakeNvml};
+
+        use super::*;
+
+        /// Opens the first of some places: a fake driver whose start gives this code, or nothing at all.
+        fn open(starts: &[Option<u32>]) -> Result<usize, String> {
+            let fakes: Vec<Option<FakeNvml>> = starts
+                .iter()
+                .map(|code| {
+                    code.map(|code| {
+                        let fake = FakeNvml::new().expect("a fake driver");
+                        fake.fail("nvmlInit_v2", code, ErrorWindow::ALWAYS).expect("a code");
+                        fake
+                    })
+                })
+                .collect();
+            let place = |fake: &Option<FakeNvml>| {
+                fake.as_ref().map_or_else(
+                    || PathBuf::from("/nowhere/libnvidia-ml.so.1"),
+                    |fake| fake.path().to_owned(),
+                )
+            };
+            let candidates: Vec<PathBuf> = fakes.iter().map(place).collect();
+            match Session::open(&candidates) {
+                Ok(session) => {
+                    Ok(candidates.iter().position(|one| *one == session.library).expect("one of them"))
+                }
+                Err(Closed::Missing) => Err("missing".to_owned()),
+                Err(Closed::Unusable { reason, .. }) => Err(reason),
+                Err(Closed::Refused { fault, .. }) => Err(format!("{fault:?}")),
+            }
+        }
+
+        #[test]
+        fn next_place_is_tried_where_there_is_no_library_or_only_a_stub() {
+            assert_eq!(open(&[None, Some(0)]), Ok(1));
+            assert_eq!(open(&[Some(12), Some(0)]), Ok(1));
+            assert_eq!(open(&[None, Some(12)]), Err("missing".to_owned()));
+            assert_eq!(open(&[]), Err("missing".to_owned()));
+        }
+
+        #[test]
+        fn driver_that_was_found_and_does_not_start_is_the_answer() {
+            assert_eq!(open(&[Some(18), Some(0)]), Err("VersionMismatch".to_owned()));
+            assert_eq!(open(&[None, Some(9), Some(0)]), Err("DriverNotLoaded".to_owned()));
+        }
+    }
 }

@@ -365,13 +365,12 @@ impl Unit {
         let Scratch { buffers, listed, used, rejected } = scratch;
         listed.clear();
         used.clear();
-        let mut any = false;
+        let mut answered = 0;
         let mut failed = None;
-        for (ask, list) in
-            [(Ask::Compute, List::Compute), (Ask::Graphics, List::Graphics), (Ask::Mps, List::Mps)]
-        {
+        let lists = [(Ask::Compute, List::Compute), (Ask::Graphics, List::Graphics), (Ask::Mps, List::Mps)];
+        for (ask, list) in lists {
             match self.memo.ask(ask, || handle.processes(list, buffers, listed)) {
-                Ok(()) => any = true,
+                Ok(()) => answered += 1,
                 Err(Fault::NotSupported) => {}
                 Err(fault) => failed = failed.or(Some(fault)),
             }
@@ -382,8 +381,8 @@ impl Unit {
             self.memo.ask(Ask::Used, || handle.used(self.last_seen, buffers, used))
         };
         if !used.is_empty() {
-            let complete = any && failed.is_none();
-            self.shares.take(used, complete.then_some(listed));
+            // Only together do the lists name everybody who lives.
+            self.shares.take(used, (answered == lists.len()).then_some(listed));
             self.shares_end = now + SHARES_STAND;
             self.last_seen = self.shares.newest.unwrap_or(self.last_seen);
             if self.shares.rejected > 0 {
@@ -394,7 +393,7 @@ impl Unit {
             self.shares = Shares::default();
         }
         let shares = reading(shares).map(|()| &self.shares);
-        let any = any || shares.as_value().is_some_and(|shares| !shares.is_empty());
+        let any = answered > 0 || shares.as_value().is_some_and(|shares| !shares.is_empty());
         self.processes = match (any, failed) {
             // A list that cannot be read makes the others look complete.
             (_, Some(fault)) => fault.reading(),

@@ -346,6 +346,26 @@ fn processes_come_with_memory_and_share_and_rubbish_is_counted() {
 }
 
 #[test]
+fn process_whose_list_an_old_driver_lacks_is_known_by_its_share() {
+    let mut bench = Bench::built(
+        FakeNvml::builder()
+            .without_symbol("nvmlDeviceGetMPSComputeRunningProcesses_v2")
+            .without_symbol("nvmlDeviceGetMPSComputeRunningProcesses_v3")
+            .control("gpu 0 proc add 11 1048576 util 30 5\ngpu 0 proc add 22 1048576 kind M util 40 5"),
+    );
+    let sample = bench.one();
+    let found: Vec<_> = sample
+        .processes
+        .as_value()
+        .expect("a list")
+        .iter()
+        .map(|process| (process.pid, process.memory.is_value(), process.utilization.as_value().copied()))
+        .collect();
+    assert_eq!(found, [(11, true, Ratio::percent(30.0)), (22, false, Ratio::percent(40.0))]);
+    assert_eq!(bench.collector.rejected_process_samples(), 0);
+}
+
+#[test]
 fn case_container_01_host_pids_are_not_reported_in_a_container() {
     let fake = FakeNvml::builder().control("gpu 0 idle 60\ngpu 0 proc add 28290 1061158912").load().unwrap();
     let mut options = common::options(&fake);
