@@ -32,8 +32,14 @@ pub(super) struct Book {
     last: Option<Surroundings>,
     /// In order of `seq`.
     active: Vec<Active>,
-    /// What each of them has had; apart, so that looking through who is in flight stays in the cache.
+    /// What each of them has had. In three lists, so that an interval in which nothing begins or ends touches little.
+    sums: Vec<Sums>,
     accounts: Vec<Account>,
+    /// What the last interval's figures have in common, and how often that has changed.
+    traits: Traits,
+    epoch: u64,
+    /// Energy of all intervals, in joules.
+    joules: f64,
     /// How many of them need no place any more, and how many are settled and go on.
     dead: usize,
     settled: usize,
@@ -88,78 +94,172 @@ enum Standing {
     Dead,
 }
 
-/// What an inference has had of a device.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Account {
-    pub(super) energy: i128,
-    /// Times 2³².
-    idle: i128,
-    /// Times 2³².
-    by_time: i128,
-    pub(super) covered: u64,
+/// What every interval adds to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    energy: i128,
+    /// In microjoules.
+    idle: f64,
+    covered: u64,
     /// Own share times time, in seconds.
     share_time: f64,
-    /// Energy of all intervals that it was in, in joules.
-    pub(super) intervals: f64,
-    pub(super) random: Random,
-    last: Exposure,
-    pub(super) refresh: u64,
-    pub(super) limit: f32,
-    resolution: f32,
-    /// NaN while the sensors agree.
+    /// The [`Book::epoch`] that the account knows; 0 before its first interval.
+    epoch: u64,
+}
+
+/// What figures of an interval have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Traits {
+    method: Method,
+    baseline: bool,
+    /// Power over counter where they disagree, else 0.
     disagreement: f32,
-    pub(super) method: Option<Method>,
-    pub(super) without_baseline: bool,
-    /// The sensor sees a part of the time only.
-    pub(super) part_time: bool,
-    /// The sensor spreads energy over its window.
-    pub(super) smeared: bool,
-    /// The tariff in force, and what came under others before it.
+    limit: f32,
+    resolution: f32,
+    /// In nanoseconds, rounded.
+    refresh: u64,
+    part_time: bool,
+    smeared: bool,
     tariff: u32,
+}
+
+impl Default for Traits {
+    fn default() -> Self {
+        Self {
+            method: Method::Counter,
+            baseline: true,
+            disagreement: 0.0,
+            limit: 0.0,
+            resolution: 0.0,
+            refresh: 0,
+            part_time: false,
+            smeared: false,
+            tariff: 0,
+        }
+    }
+}
+
+/// What an inference has had of a device, apart from [`Sums`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Account {
+    random: Random,
+    last: Exposure,
+    /// How much more it had than by time alone, in microjoules.
+    apart: f64,
+    /// Energy of all intervals of the device before its first and, once it has ended, after its last.
+    before: f64,
+    after: Option<f64>,
+    /// The strictest of all that its intervals had.
+    traits: Traits,
+    /// What came under tariffs before the one in force.
     earlier: Vec<(u32, i128)>,
 }
 
 impl Account {
-    pub(super) fn idle(&self) -> i128 {
-        (self.idle >> FRACTION).min(self.energy)
+    fn learn(&mut self, traits: &Traits, energy: i128, first: bool) {
+        self.change_tariff(traits.tariff, energy);
+        let known = &mut self.traits;
+        known.method = if first { traits.method } else { known.method.with(traits.method) };
+        known.baseline &= traits.baseline;
+        if traits.disagreement > 0.0 {
+            known.disagreement = traits.disagreement;
+        }
+        known.limit = known.limit.max(traits.limit);
+        known.resolution = known.resolution.max(traits.resolution);
+        known.refresh = known.refresh.max(traits.refresh);
+        known.part_time |= traits.part_time;
+        known.smeared |= traits.smeared;
     }
 
-    pub(super) fn policy_spread(&self) -> i128 {
-        (self.energy - (self.by_time >> FRACTION)).abs()
+    /// What is charged beyond `energy` comes under a tariff.
+    fn change_tariff(&mut self, tariff: u32, energy: i128) {
+        if tariff != self.traits.tariff {
+            let before = energy - self.earlier.iter().map(|(_, part)| part).sum::<i128>();
+            if before != 0 {
+                match self.earlier.iter_mut().find(|(known, _)| *known == self.traits.tariff) {
+                    Some((_, sum)) => *sum += before,
+                    None => self.earlier.push((self.traits.tariff, before)),
+                }
+            }
+            self.traits.tariff = tariff;
+        }
+    }
+}
+
+/// All that an inference has had of a device.
+pub(super) struct Figures {
+    sums: Sums,
+    account: Account,
+    /// Energy of all intervals that it was in, in joules.
+    pub(super) intervals: f64,
+}
+
+impl Figures {
+    /// Whether there were any data.
+    pub(super) fn is_measured(&self) -> bool {
+        self.sums.epoch > 0
+    }
+
+    pub(super) fn energy(&self) -> Joules {
+        Joules::from_microjoules(self.sums.energy)
+    }
+
+    /// Idle part; `None` where the baseline was not always known.
+    pub(super) fn idle(&self) -> Option<Joules> {
+        let idle = Joules::from_microjoules(self.sums.idle.round() as i128);
+        self.account.traits.baseline.then_some(idle.min(self.energy()))
+    }
+
+    pub(super) fn policy_spread(&self) -> Joules {
+        Joules::from_microjoules(self.account.apart.abs().round() as i128)
+    }
+
+    pub(super) fn covered(&self) -> u64 {
+        self.sums.covered
     }
 
     /// Mean share while in flight.
     pub(super) fn share(&self) -> f64 {
-        if self.covered == 0 { 0.0 } else { self.share_time / (self.covered as f64 / 1e9) }
+        if self.sums.covered == 0 { 0.0 } else { self.sums.share_time / (self.sums.covered as f64 / 1e9) }
+    }
+
+    pub(super) fn random(&self) -> &Random {
+        &self.account.random
+    }
+
+    pub(super) fn method(&self) -> Method {
+        self.account.traits.method
     }
 
     pub(super) fn refresh(&self) -> Duration {
-        Duration::from_nanos(self.refresh)
+        Duration::from_nanos(self.account.traits.refresh)
     }
 
+    pub(super) fn limit(&self) -> f64 {
+        f64::from(self.account.traits.limit)
+    }
+
+    /// Power over counter where they disagree.
     pub(super) fn cross_check(&self) -> Option<f64> {
-        (self.disagreement > 0.0).then_some(f64::from(self.disagreement))
+        let apart = f64::from(self.account.traits.disagreement);
+        (apart > 0.0).then_some(apart)
+    }
+
+    /// The sensor sees a part of the time only.
+    pub(super) fn part_time(&self) -> bool {
+        self.account.traits.part_time
+    }
+
+    /// The sensor spreads energy over its window.
+    pub(super) fn smeared(&self) -> bool {
+        self.account.traits.smeared
     }
 
     /// Energy by tariff; adds up to all.
     pub(super) fn by_tariff(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
-        let earlier: i128 = self.earlier.iter().map(|(_, part)| part).sum();
-        self.earlier.iter().copied().chain([(self.tariff, self.energy - earlier)])
-    }
-
-    /// What is charged from here on comes under a tariff.
-    fn change_tariff(&mut self, tariff: u32) {
-        if tariff != self.tariff {
-            let earlier: i128 = self.earlier.iter().map(|(_, part)| part).sum();
-            let before = self.energy - earlier;
-            if before != 0 {
-                match self.earlier.iter_mut().find(|(known, _)| *known == self.tariff) {
-                    Some((_, sum)) => *sum += before,
-                    None => self.earlier.push((self.tariff, before)),
-                }
-            }
-            self.tariff = tariff;
-        }
+        let earlier: i128 = self.account.earlier.iter().map(|(_, part)| part).sum();
+        let last = (self.account.traits.tariff, self.sums.energy - earlier);
+        self.account.earlier.iter().copied().chain([last])
     }
 }
 
@@ -168,12 +268,13 @@ pub(super) struct Context<'a> {
     pub(super) model: &'a UncertaintyModel,
     pub(super) tariffs: &'a [(MonoTime, u32)],
     /// Work per nanosecond of an inference in a stretch, in units of 2⁻⁵⁰.
-    pub(super) rate: &'a dyn Fn(usize, u64, u64) -> Option<i128>,
+    pub(super) rate: &'a dyn Fn(usize, u64, u64) -> Option<i64>,
 }
 
 impl Book {
     /// What one inference takes in a book.
-    pub(super) const BYTES_PER_INFERENCE: usize = size_of::<Active>() + size_of::<Account>();
+    pub(super) const BYTES_PER_INFERENCE: usize =
+        size_of::<Active>() + size_of::<Sums>() + size_of::<Account>();
 
     pub(super) fn new(device: Arc<Device>, from: MonoTime) -> Self {
         Self {
@@ -186,7 +287,11 @@ impl Book {
             last_end: None,
             last: None,
             active: Vec::new(),
+            sums: Vec::new(),
             accounts: Vec::new(),
+            traits: Traits::default(),
+            epoch: 0,
+            joules: 0.0,
             dead: 0,
             settled: 0,
             largest: 0.0,
@@ -228,7 +333,8 @@ impl Book {
             standing: Standing::Charged,
             pending: false,
         });
-        self.accounts.push(Account { disagreement: f32::NAN, ..Account::default() });
+        self.sums.push(Sums::default());
+        self.accounts.push(Account::default());
     }
 
     /// Sets the end; answers whether a part of that time was final already.
@@ -292,12 +398,13 @@ impl Book {
     }
 
     /// Takes out an inference's account. `last` says that nothing more can come for it.
-    pub(super) fn take(&mut self, seq: u64, model: &UncertaintyModel, last: bool) -> Option<Account> {
+    pub(super) fn take(&mut self, seq: u64, model: &UncertaintyModel, last: bool) -> Option<Figures> {
         let after = self.queue.front().and_then(|queued| queued.measured.power()).map(Watts::watts);
         let around = self.last;
         let index = self.find(seq)?;
         let active = self.active.get_mut(index).filter(|active| active.standing == Standing::Charged)?;
-        let mut account = std::mem::take(&mut self.accounts[index]);
+        let (sums, mut account) =
+            (std::mem::take(&mut self.sums[index]), std::mem::take(&mut self.accounts[index]));
         if last {
             active.standing = Standing::Dead;
             self.dead += 1;
@@ -309,8 +416,9 @@ impl Book {
             account.random.add(model, &around, &account.last, after);
         }
         active.pending = false;
-        account.random.resolution(model, f64::from(account.resolution));
-        Some(account)
+        account.random.resolution(model, f64::from(account.traits.resolution));
+        let intervals = account.after.unwrap_or(self.joules) - account.before;
+        Some(Figures { sums, account, intervals })
     }
 
     /// Lowest mean power of all intervals; zero before the first.
@@ -325,7 +433,7 @@ impl Book {
     /// Entries held in memory.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
-        self.active.len() + self.accounts.len() + self.queue.len()
+        self.active.len() + self.sums.len() + self.accounts.len() + self.queue.len()
     }
 
     /// Gives up the places of those that are done, once they are many enough to be worth a walk.
@@ -341,6 +449,8 @@ impl Book {
         };
         let mut kept = self.active.iter().map(keep);
         self.accounts.retain(|_| kept.next().unwrap_or(true));
+        let mut kept = self.active.iter().map(keep);
+        self.sums.retain(|_| kept.next().unwrap_or(true));
         self.active.retain(keep);
         self.dead = 0;
         self.settled = self.active.iter().filter(|active| active.standing == Standing::Settled).count();
@@ -441,25 +551,22 @@ impl Book {
             unattributed: Joules::from_microjoules(rest.unattributed),
             ..StateEnergy::default()
         };
-        let facts = Facts {
-            measured,
-            joules: energy.joules(),
-            limit: limit as f32,
-            baseline: baseline.is_some(),
-            rest,
-            context,
-            before: self.last,
-            power,
-            tariff,
-        };
+        let traits = traits(measured, limit, baseline.is_some(), tariff);
+        if traits != self.traits || self.epoch == 0 {
+            self.traits = traits;
+            self.epoch += 1;
+        }
+        let joules = (self.joules, self.joules + energy.joules());
+        self.joules = joules.1;
+        let facts = Facts { measured, joules, rest, context, before: self.last, power };
         let mut inference = 0;
         for index in 0..scratch.pieces.len() {
             let microjoules = scratch.splitter.parts[index].microjoules;
             if self.active[scratch.places[index]].standing == Standing::Charged {
-                inference += microjoules;
+                inference += i128::from(microjoules);
                 self.credit(index, &facts, scratch);
             } else {
-                state.unattributed += Joules::from_microjoules(microjoules);
+                state.unattributed += Joules::from_microjoules(microjoules.into());
             }
         }
         state.inference = Joules::from_microjoules(inference);
@@ -497,7 +604,7 @@ impl Book {
         &mut self,
         start: u64,
         end: u64,
-        rate: &dyn Fn(usize, u64, u64) -> Option<i128>,
+        rate: &dyn Fn(usize, u64, u64) -> Option<i64>,
         scratch: &mut Scratch,
     ) {
         scratch.pieces.clear();
@@ -522,48 +629,47 @@ impl Book {
     fn credit(&mut self, index: usize, facts: &Facts<'_>, scratch: &Scratch) {
         let (piece, part) = (&scratch.pieces[index], &scratch.splitter.parts[index]);
         let place = scratch.places[index];
-        let active = &mut self.active[place];
-        let account = &mut self.accounts[place];
+        let (active, sums) = (&mut self.active[place], &mut self.sums[place]);
         let measured = facts.measured;
-        if let Some(around) = facts.before.filter(|_| active.pending) {
-            account.random.add(facts.context.model, &around, &account.last, Some(facts.power));
-        }
         let (begins, ends) = (active.begin >= measured.start.nanos(), active.end <= measured.end.nanos());
-        active.pending = true;
-        account.last = facts.exposure(piece, part, begins, ends);
-        account.change_tariff(facts.tariff);
-        let mut from = measured.start.nanos();
-        let mut left = part.microjoules;
-        for cut in &scratch.cuts {
-            let share = (scratch.splitter.exact_between(piece, from, *cut) >> FRACTION).min(left);
-            account.energy += share;
-            left -= share;
-            from = *cut;
-            let after = facts.context.tariffs.iter().rev().find(|(at, _)| at.nanos() == *cut);
-            account.change_tariff(after.map_or(account.tariff, |known| known.1));
-        }
-        account.energy += left;
-        account.idle += part.idle;
-        account.by_time += part.by_time;
-        account.covered += piece.to - piece.from;
-        account.share_time += f64::from(account.last.own);
-        account.intervals += facts.joules;
-        account.without_baseline |= !facts.baseline;
-        account.limit = account.limit.max(facts.limit);
-        account.resolution = account.resolution.max(measured.resolution.joules() as f32);
-        if let Some(apart) = measured.cross_check {
-            account.disagreement = apart as f32;
-        }
-        account.method = Some(account.method.map_or(measured.method, |known| known.with(measured.method)));
-        let refresh = measured.refresh.unwrap_or(measured.length());
-        account.refresh = account.refresh.max(refresh.as_nanos() as u64);
-        match measured.sensor {
-            SensorKind::Instant { window } => {
-                account.part_time |= window.as_secs_f64() < (1.0 - PART_TIME) * refresh.as_secs_f64();
+        let exposure = facts.exposure(piece, part, begins, ends);
+        let exposed = exposure.matters(measured.sensor);
+        let known = sums.epoch == self.epoch && scratch.cuts.is_empty();
+        let mut left = i128::from(part.microjoules);
+        // Inside an inference, a counter's intervals of one kind leave the account alone.
+        if !known || exposed || active.pending || ends || part.apart != 0.0 {
+            let account = &mut self.accounts[place];
+            if let Some(around) = facts.before.filter(|_| active.pending) {
+                account.random.add(facts.context.model, &around, &account.last, Some(facts.power));
             }
-            SensorKind::TrailingMean { .. } => account.smeared = true,
-            SensorKind::Counter => {}
+            active.pending = exposed;
+            account.last = exposure;
+            account.apart += part.apart;
+            if sums.epoch == 0 {
+                account.before = facts.joules.0;
+            }
+            if ends {
+                account.after = Some(facts.joules.1);
+            }
+            if !known {
+                account.learn(&self.traits, sums.energy, sums.epoch == 0);
+            }
+            let mut from = measured.start.nanos();
+            for cut in &scratch.cuts {
+                let share = (scratch.splitter.exact_between(piece, from, *cut) >> FRACTION).min(left);
+                sums.energy += share;
+                left -= share;
+                from = *cut;
+                let after = facts.context.tariffs.iter().rev().find(|(at, _)| at.nanos() == *cut);
+                account.change_tariff(after.map_or(account.traits.tariff, |known| known.1), sums.energy);
+            }
         }
+        // After a cut the tariff is another one than the interval began with.
+        sums.epoch = if scratch.cuts.is_empty() { self.epoch } else { u64::MAX };
+        sums.energy += left;
+        sums.idle += part.idle;
+        sums.covered += piece.to - piece.from;
+        sums.share_time += f64::from(exposure.own);
     }
 
     /// Adds the terms of the interval before to those that ended in it.
@@ -588,6 +694,36 @@ impl Book {
     }
 }
 
+fn traits(measured: &Measured, limit: f64, baseline: bool, tariff: u32) -> Traits {
+    let refresh = measured.refresh.unwrap_or(measured.length());
+    let mut traits = Traits {
+        method: measured.method,
+        baseline,
+        disagreement: measured.cross_check.unwrap_or(0.0) as f32,
+        limit: limit as f32,
+        resolution: measured.resolution.joules() as f32,
+        refresh: rounded(refresh),
+        part_time: false,
+        smeared: false,
+        tariff,
+    };
+    match measured.sensor {
+        SensorKind::Instant { window } => {
+            traits.part_time = window.as_secs_f64() < (1.0 - PART_TIME) * refresh.as_secs_f64();
+        }
+        SensorKind::TrailingMean { .. } => traits.smeared = true,
+        SensorKind::Counter => {}
+    }
+    traits
+}
+
+/// A refresh period to a tenth: a measured one moves a little with each reading, which is no news.
+fn rounded(refresh: Duration) -> u64 {
+    let nanos = refresh.as_nanos() as u64;
+    let step = 10_u64.pow(nanos.max(1).ilog10()) / 10;
+    (nanos + step / 2).checked_div(step).map_or(nanos, |steps| steps * step)
+}
+
 /// The tariff at the start of an interval; changes inside it go into `cuts`.
 fn tariffs(start: u64, end: u64, tariffs: &[(MonoTime, u32)], cuts: &mut Vec<u64>) -> u32 {
     let first = tariffs.partition_point(|(from, _)| from.nanos() <= start);
@@ -599,14 +735,12 @@ fn tariffs(start: u64, end: u64, tariffs: &[(MonoTime, u32)], cuts: &mut Vec<u64
 /// What all pieces of an interval have in common.
 struct Facts<'a> {
     measured: &'a Measured,
-    joules: f64,
-    limit: f32,
-    baseline: bool,
+    /// Energy of all intervals before and after this one.
+    joules: (f64, f64),
     rest: Rest,
     context: &'a Context<'a>,
     before: Option<Surroundings>,
     power: f64,
-    tariff: u32,
 }
 
 impl Facts<'_> {
@@ -624,7 +758,7 @@ impl Facts<'_> {
         let mark = self.context.model.mark_latency.as_secs_f64();
         Exposure {
             idle: (free * share) as f32,
-            spread: (length * part.spread) as f32,
+            spread: length as f32 * part.spread,
             edge: (lag * inner * edges as f64) as f32,
             mark: (mark * inner * marks) as f32,
             own: own as f32,
@@ -635,14 +769,14 @@ impl Facts<'_> {
 }
 
 /// Work of an inference per nanosecond in a stretch, for [`Context::rate`].
-pub(super) fn rate(weight: f64, length: u64) -> Option<i128> {
+pub(super) fn rate(weight: f64, length: u64) -> Option<i64> {
     let rate = weight / length.max(1) as f64 * (1_u64 << 50) as f64;
     // The sum over a million inferences must leave room for the products in `share`.
-    (rate >= 0.0 && rate < 1e17).then_some(rate as i128)
+    (rate >= 0.0 && rate < 1e17).then_some(rate as i64)
 }
 
 /// Weight of an inference's marks in a stretch.
-pub(super) fn marked(track: &WorkTrack, policy: &dyn super::SharePolicy, from: u64, to: u64) -> Option<i128> {
+pub(super) fn marked(track: &WorkTrack, policy: &dyn super::SharePolicy, from: u64, to: u64) -> Option<i64> {
     let work = track.within(from, to)?;
     rate(policy.weight(&work)?, to - from)
 }

@@ -421,11 +421,11 @@ impl Ledger {
         for book in self.books.values_mut() {
             let Some(charged) = book.in_scope(&inference.scope) else { continue };
             let last = book.closed_to >= end;
-            let account = book.take(inference.seq, model, last);
-            if charged && let Some(account) = account {
+            let figures = book.take(inference.seq, model, last);
+            if charged && let Some(figures) = figures {
                 let device = Arc::clone(&book.device);
                 let gain = self.config.gains.get(&device.id).copied();
-                entries.push(Entry { device, account, lowest: book.lowest(), gain });
+                entries.push(Entry { device, figures, lowest: book.lowest(), gain });
             }
         }
         if inference.forgotten {

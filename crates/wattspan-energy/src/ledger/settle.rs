@@ -10,14 +10,14 @@ use wattspan_core::{
 };
 
 use super::Settled;
-use super::book::Account;
+use super::book::Figures;
 use crate::flags::keeps_step;
 use crate::uncertainty::{UncertaintyModel, half_widths};
 
 /// An account with the device that it is on.
 pub(super) struct Entry {
     pub(super) device: Arc<Device>,
-    pub(super) account: Account,
+    pub(super) figures: Figures,
     /// Lowest draw that the device was seen at, in watts.
     pub(super) lowest: f64,
     pub(super) gain: Option<f64>,
@@ -47,9 +47,9 @@ pub(super) fn settled(
     let mut tally = Tally { devices: Vec::with_capacity(entries.len()), ..Tally::default() };
     let mut coverage = if case.missing { Ratio::ZERO } else { Ratio::ONE };
     for entry in entries {
-        let covered = covered(&entry.account, length);
+        let covered = covered(&entry.figures, length);
         coverage = coverage.min(covered);
-        if entry.account.method.is_some() {
+        if entry.figures.is_measured() {
             tally.add(&case, entry, covered, model);
         }
     }
@@ -96,46 +96,46 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, case: &Case, entry: Entry, coverage: Ratio, model: &UncertaintyModel) {
-        let Entry { device, account, lowest, gain } = entry;
+        let Entry { device, figures, lowest, gain } = entry;
         let model = UncertaintyModel { gain: gain.unwrap_or(model.gain), ..*model };
         let length = case.end.since(case.begin).as_secs_f64();
-        let energy = Joules::from_microjoules(account.energy);
-        let method = account.method.unwrap_or(Method::Counter);
+        let energy = figures.energy();
+        let method = figures.method();
         let mut share = DeviceShare::new(device.id.clone(), device.kind, method, energy);
-        share.idle = (!account.without_baseline).then(|| Joules::from_microjoules(account.idle()));
-        share.policy_spread = Joules::from_microjoules(account.policy_spread());
+        share.idle = figures.idle();
+        share.policy_spread = figures.policy_spread();
         share.coverage = coverage;
-        let random = account.random.half_width(&model, length, account.share());
-        share.uncertainty = model.combine(energy, random, account.cross_check());
+        let random = figures.random().half_width(&model, length, figures.share());
+        share.uncertainty = model.combine(energy, random, figures.cross_check());
         self.method = Some(self.method.map_or(method, |known| known.with(method)));
         self.random = self.random.hypot(share.uncertainty.random.joules());
         self.systematic = self.systematic.hypot(share.uncertainty.systematic.joules());
-        self.disagreement |= account.cross_check().is_some();
-        self.aliasing |= case.cadence.is_some_and(|period| keeps_step(period, account.refresh()))
-            || account.part_time && case.decode.is_some_and(|period| keeps_step(period, account.refresh()));
-        for (tariff, part) in account.by_tariff().filter(|(_, part)| *part != 0) {
+        self.disagreement |= figures.cross_check().is_some();
+        self.aliasing |= case.cadence.is_some_and(|period| keeps_step(period, figures.refresh()))
+            || figures.part_time() && case.decode.is_some_and(|period| keeps_step(period, figures.refresh()));
+        for (tariff, part) in figures.by_tariff().filter(|(_, part)| *part != 0) {
             let part = Joules::from_microjoules(part);
             match self.tariffs.iter_mut().find(|(known, _)| *known == tariff) {
                 Some((_, sum)) => *sum += part,
                 None => self.tariffs.push((tariff, part)),
             }
         }
-        if length < 2.0 * account.refresh().as_secs_f64() {
+        if length < 2.0 * figures.refresh().as_secs_f64() {
             self.below = true;
             // Its part of the lowest draw at least; at most all that the device can draw, and all that it did.
             let joules = |watts: f64| Joules::new(watts * length).unwrap_or(Joules::ZERO);
-            let least = joules(lowest * account.share());
+            let least = joules(lowest * figures.share());
             let low = share.idle.map_or(least, |idle| idle.min(least));
             self.low += low;
             // A trailing mean smears energy over intervals that the inference was not in, and a sensor that looks at a
             // part of the time may have missed it.
-            let partial = account.smeared || account.part_time;
+            let partial = figures.smeared() || figures.part_time();
             let drawn = if partial {
                 Joules::from_microjoules(i128::MAX)
             } else {
-                Joules::new(account.intervals + random).unwrap_or(Joules::from_microjoules(i128::MAX))
+                Joules::new(figures.intervals + random).unwrap_or(Joules::from_microjoules(i128::MAX))
             };
-            self.high += joules(f64::from(account.limit)).min(drawn).max(low);
+            self.high += joules(figures.limit()).min(drawn).max(low);
         } else {
             self.low += energy - share.uncertainty.total.min(energy);
             self.high += energy + share.uncertainty.total;
@@ -145,10 +145,10 @@ impl Tally {
 }
 
 /// Fraction of an inference's time for which there was data.
-fn covered(account: &Account, length: Duration) -> Ratio {
+fn covered(figures: &Figures, length: Duration) -> Ratio {
     let fraction = match length.as_nanos() {
-        0 => f64::from(u8::from(account.method.is_some())),
-        length => account.covered as f64 / length as f64,
+        0 => f64::from(u8::from(figures.is_measured())),
+        length => figures.covered() as f64 / length as f64,
     };
     Ratio::new(fraction.min(1.0)).unwrap_or(Ratio::ZERO)
 }

@@ -13,22 +13,22 @@ pub(super) struct Piece {
     pub(super) from: u64,
     pub(super) to: u64,
     /// Its work per time, in any unit; `None` when not known.
-    pub(super) rate: Option<i128>,
+    pub(super) rate: Option<i64>,
 }
 
 /// What one inference gets of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Part {
-    /// Whole microjoules.
-    pub(super) microjoules: i128,
     /// All of it, times 2³².
     pub(super) exact: i128,
-    /// Idle part, times 2³².
-    pub(super) idle: i128,
-    /// What it would get by time alone, times 2³².
-    pub(super) by_time: i128,
+    /// The same in whole microjoules, with what rounding left over.
+    pub(super) microjoules: i64,
+    /// Idle part, in microjoules.
+    pub(super) idle: f64,
+    /// How much more it is than by time alone, in microjoules.
+    pub(super) apart: f64,
     /// Standard deviation of its share over the interval's busy time.
-    pub(super) spread: f64,
+    pub(super) spread: f32,
 }
 
 /// An interval, and what is known about its draw.
@@ -58,8 +58,8 @@ pub(super) struct Rest {
 
 /// Fractional bits of a microjoule.
 pub(super) const FRACTION: u32 = 32;
-/// Microjoules in one interval beyond which arithmetic could overflow: 10⁶ GJ, more than any device draws in its life.
-pub(super) const TOO_MUCH: i128 = 1 << 70;
+/// Microjoules in one interval beyond which arithmetic could overflow: 10³ GJ, more than any device draws in its life.
+pub(super) const TOO_MUCH: i128 = 1 << 60;
 /// The whole, in the unit of [`Interval::ours`].
 pub(super) const WHOLE: i128 = 1 << 24;
 
@@ -177,7 +177,7 @@ impl Splitter {
             let (from, to) = (ranks.0 as usize, ranks.1 as usize);
             self.count[from] += 1;
             self.count[to] -= 1;
-            if let Some(rate) = piece.rate {
+            if let Some(rate) = piece.rate.map(i128::from) {
                 self.known[from] += 1;
                 self.known[to] -= 1;
                 self.rate[from] += rate;
@@ -256,7 +256,7 @@ impl Splitter {
             // Its weight is the mean of the known ones: an equal part.
             None => self.equal[to] - self.equal[from],
             Some(rate) => {
-                (rate * (self.by_rate[to] - self.by_rate[from]) >> self.shift) + self.stalled[to]
+                (i128::from(rate) * (self.by_rate[to] - self.by_rate[from]) >> self.shift) + self.stalled[to]
                     - self.stalled[from]
             }
         }
@@ -266,20 +266,27 @@ impl Splitter {
         let (from, to) = (self.ranks[index].0 as usize, self.ranks[index].1 as usize);
         let idle = self.idle_of(from, to);
         let exact = idle + self.excess_of(piece, from, to);
-        let by_time = idle + self.equal[to] - self.equal[from];
+        let apart = exact - idle - (self.equal[to] - self.equal[from]);
         let mut spread = 0.0;
         if self.times.len() > 2 && busy_time > 0 {
             let busy = busy_time as f64 / 1e9;
             let mean = (self.share[to].0 - self.share[from].0) / busy;
             let square = (self.share[to].1 - self.share[from].1) / busy;
-            spread = (square - mean * mean).max(0.0).sqrt();
+            spread = (square - mean * mean).max(0.0).sqrt() as f32;
         }
-        Part { microjoules: exact >> FRACTION, exact, idle, by_time, spread }
+        Part {
+            exact,
+            // Less than the interval's, which is far below 2⁶³.
+            microjoules: (exact >> FRACTION) as i64,
+            idle: idle as f64 / FRACTION_F64,
+            apart: apart as f64 / FRACTION_F64,
+            spread,
+        }
     }
 
     /// Gives what rounding down left over to the largest fractions.
     fn round(&mut self, microjoules: i128, pieces: &[Piece], rest: &mut [i128; 3]) {
-        let given: i128 = self.parts.iter().map(|part| part.microjoules).sum::<i128>()
+        let given: i128 = self.parts.iter().map(|part| i128::from(part.microjoules)).sum::<i128>()
             + rest.iter().map(|exact| exact >> FRACTION).sum::<i128>();
         let mut left = microjoules - given;
         self.order.clear();
@@ -340,7 +347,7 @@ fn divide(value: i128, by: i128) -> i128 {
 mod tests {
     use super::*;
 
-    fn piece(id: u64, from: u64, to: u64, rate: Option<i128>) -> Piece {
+    fn piece(id: u64, from: u64, to: u64, rate: Option<i64>) -> Piece {
         Piece { id: InferenceId::new(id), from, to, rate }
     }
 
@@ -349,10 +356,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(interval: &Interval, pieces: &[Piece], parts: &[i128], rest: (i128, i128, i128)) {
+    fn check(interval: &Interval, pieces: &[Piece], parts: &[i64], rest: (i128, i128, i128)) {
         let mut splitter = Splitter::default();
         let found = splitter.split(interval, pieces, &[]);
-        let given: Vec<i128> = splitter.parts.iter().map(|part| part.microjoules).collect();
+        let given: Vec<i64> = splitter.parts.iter().map(|part| part.microjoules).collect();
         assert_eq!((&given[..], (found.idle, found.other, found.unattributed)), (parts, rest));
     }
 

@@ -112,6 +112,13 @@ pub(crate) struct Exposure {
     pub(crate) last_step: f32,
 }
 
+impl Exposure {
+    /// Whether any of it can be wrong by this sensor: the interior of a counter cannot.
+    pub(crate) fn matters(&self, sensor: SensorKind) -> bool {
+        sensor != SensorKind::Counter || self.idle + self.spread + self.edge + self.mark > 0.0
+    }
+}
+
 /// Random terms of one inference on one device, gathered interval by interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Random {
