@@ -26,6 +26,11 @@
 //! # Features
 //! By default `nvidia`, `host` and `carbon`, which need nothing at build time. The others are in `docs/features.md`.
 
+/// The code of the README, compiled.
+#[cfg(all(doctest, feature = "llama-server", feature = "otel"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod builder;
 mod collectors;
 mod config;

@@ -204,14 +204,13 @@ fn start_server(model: &Path) -> Result<(OwnServer, String), Fault> {
 }
 
 fn server(wattspan: &Wattspan, options: &Options, prompts: &[String]) -> Result<(), Fault> {
-    let (own, url) = match &options.server {
-        Some(url) => (None, url.clone()),
-        None => {
-            let model = model(options)?;
-            eprintln!("Starting llama-server with {} …", model.display());
-            let (own, url) = start_server(&model)?;
-            (Some(own), url)
-        }
+    let (own, url) = if let Some(url) = &options.server {
+        (None, url.clone())
+    } else {
+        let model = model(options)?;
+        eprintln!("Starting llama-server with {} …", model.display());
+        let (own, url) = start_server(&model)?;
+        (Some(own), url)
     };
     let pid = own.as_ref().map(|own| own.0.id());
     let genai = match pid {
