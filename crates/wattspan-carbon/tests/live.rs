@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, SystemTime};
 
 use support::{PATIENCE, Reply, Request, Stub, reply, reply_with, wait_until};
@@ -348,6 +348,35 @@ fn many_readers_make_one_request() {
     });
     assert!(worker.wait_idle(PATIENCE));
     assert_eq!(stub.requests().len(), 1);
+}
+
+#[test]
+fn four_requests_run_at_once_and_no_more() {
+    /// Requests begun, under way, and the most that were under way together.
+    type Counts = (Mutex<(usize, usize, usize)>, Condvar);
+    let counts: Arc<Counts> = Arc::default();
+    let shared = Arc::clone(&counts);
+    let stub = Stub::start(move |request| {
+        let mut guard = shared.0.lock().unwrap();
+        guard.0 += 1;
+        guard.1 += 1;
+        guard.2 = guard.2.max(guard.1);
+        shared.1.notify_all();
+        // Nobody is answered before four have come.
+        let (mut guard, _) = shared.1.wait_timeout_while(guard, PATIENCE, |counts| counts.0 < 4).unwrap();
+        guard.1 -= 1;
+        reply(200, latest(request.query("zone").unwrap(), "50", TEN))
+    });
+    let clock = clock();
+    let worker = worker(&clock);
+    let source = maps(&stub, &worker);
+    let zones = ["AT", "BE", "BG", "CH", "CZ", "DE", "DK", "EE", "ES", "FI"];
+    for zone in zones {
+        source.latest(&place(zone), clock.wall());
+    }
+    assert!(worker.wait_idle(PATIENCE));
+    let (begun, under_way, most) = *counts.0.lock().unwrap();
+    assert_eq!((begun, under_way, most), (zones.len(), 0, 4));
 }
 
 const GB_NOON: &str = r#"{"data":[{"from":"2026-03-10T10:00Z","to":"2026-03-10T10:30Z","intensity":{"forecast":141,"actual":ACTUAL,"index":"moderate"}}]}"#;

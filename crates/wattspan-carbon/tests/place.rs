@@ -206,6 +206,10 @@ fn a_typing_error_is_not_replaced_by_a_guess() {
         .locate();
     assert_eq!(located.place, Place::default());
     assert!(located.errors[0].to_string().contains("Norway (NO)"), "{:?}", located.errors);
+    let env = variables(&[("WATTSPAN_COUNTRY", "Norway")]);
+    let wrong = query("Germny", "", "", "");
+    let located = Locator::new().root(tree.path()).metadata(None).variables(env).explicit(wrong).locate();
+    assert_eq!((located.place, located.errors.len()), (Place::default(), 1));
     let located = Locator::new()
         .root(tree.path())
         .metadata(None)
