@@ -8,6 +8,7 @@ use wattspan_core::{
     Device, DeviceId, DeviceSample, Grams, IntervalEnergy, Joules, Method, MonoTime, Ratio, Reading,
     ServerStats, StateEnergy, StatsSink, Usd, Watts,
 };
+use wattspan_energy::Overhead;
 
 /// One device at the last poll, and its energy since the monitor started.
 #[derive(Clone, Debug)]
@@ -96,6 +97,19 @@ pub(crate) struct State {
 pub(crate) struct Rates {
     pub(crate) intensity: Option<wattspan_core::GramsPerKwh>,
     pub(crate) price: Option<wattspan_core::UsdPerKwh>,
+    pub(crate) overhead: Overhead,
+}
+
+impl Rates {
+    /// Emissions of a device's energy, overhead included.
+    pub(crate) fn grams(&self, energy: Joules) -> Option<Grams> {
+        self.intensity.map(|intensity| self.overhead.grams(energy * intensity))
+    }
+
+    /// Cost of a device's energy, overhead included.
+    pub(crate) fn cost(&self, energy: Joules) -> Option<Usd> {
+        self.price.map(|price| self.overhead.cost(energy * price))
+    }
 }
 
 impl Board {
@@ -109,6 +123,7 @@ impl Board {
         wall: SystemTime,
         samples: &[DeviceSample],
         intervals: &[IntervalEnergy],
+        new_gaps: &[bool],
         rates: Rates,
     ) {
         let mut state = self.lock();
@@ -116,7 +131,11 @@ impl Board {
         state.wall = Some(wall);
         for sample in samples {
             if let Some(device) = state.devices.get_mut(&sample.device.id) {
-                device.power = sample.power.clone().or_else(|| device.power.clone());
+                // Without a power sensor the mean of the last interval stands, as long as the counter answers.
+                let derived = sample.power == Reading::NotSupported && sample.energy.is_value();
+                if !derived {
+                    device.power = sample.power.clone();
+                }
                 device.sample = sample.clone();
                 continue;
             }
@@ -131,9 +150,9 @@ impl Board {
             };
             state.devices.insert(sample.device.id.clone(), device);
         }
-        for interval in intervals {
+        for (interval, new_gap) in intervals.iter().zip(new_gaps) {
             if let Some(device) = state.devices.get_mut(&interval.device) {
-                device.add(interval, rates);
+                device.add(interval, rates, *new_gap);
             }
         }
     }
@@ -157,18 +176,19 @@ impl StatsSink for Board {
 }
 
 impl DeviceSnapshot {
-    fn add(&mut self, interval: &IntervalEnergy, rates: Rates) {
+    fn add(&mut self, interval: &IntervalEnergy, rates: Rates, new_gap: bool) {
         if interval.gap.is_some() {
-            self.gaps += 1;
+            self.gaps += u64::from(new_gap);
             return;
         }
         let energy: Joules = interval.energy.total();
         self.energy += interval.energy;
         self.method = Some(self.method.map_or(interval.method, |method| method.with(interval.method)));
         // One interval without a rate makes the sum a lower bound that says nothing: it is absent from then on.
-        self.emissions = self.emissions.zip(rates.intensity).map(|(sum, rate)| sum + energy * rate);
-        self.cost = self.cost.zip(rates.price).map(|(sum, rate)| sum + energy * rate);
-        if !self.sample.power.is_value()
+        self.emissions = self.emissions.zip(rates.grams(energy)).map(|(sum, more)| sum + more);
+        self.cost = self.cost.zip(rates.cost(energy)).map(|(sum, more)| sum + more);
+        if self.sample.power == Reading::NotSupported
+            && self.sample.energy.is_value()
             && let Some(mean) = energy / interval.end.since(interval.start)
         {
             self.power = Reading::Value(mean);

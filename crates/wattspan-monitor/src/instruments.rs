@@ -51,8 +51,11 @@ impl Instruments {
     }
 
     /// A closed interval of a device.
-    pub(crate) fn interval(&self, device: &Device, interval: &IntervalEnergy) {
+    pub(crate) fn interval(&self, device: &Device, interval: &IntervalEnergy, new_gap: bool) {
         if let Some(reason) = interval.gap {
+            if !new_gap {
+                return;
+            }
             let gap = KeyValue::new(attr::WATTSPAN_GAP_REASON, reason.as_str());
             self.gaps.add(1, &[KeyValue::new(attr::HW_ID, device.id.as_str().to_owned()), gap]);
             return;

@@ -1,9 +1,9 @@
 //! The two threads, and the guard that ends them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry::metrics::Meter;
 use wattspan_core::{
@@ -15,9 +15,10 @@ use wattspan_semconv::Profile;
 
 use crate::board::{Board, Snapshot};
 use crate::estimate::EstimateInputs;
+use crate::guard::unwind;
 use crate::instruments::{Choice, Instruments};
-
-use crate::queue::{Observer, Queue, Waiters};
+use crate::performance::{Embodiment, Recorder};
+use crate::queue::{Attention, Observer, Queue, Waiters};
 use crate::sampler::{Batch, Sampler};
 use crate::settlement::{Context, Settler, Sinks};
 
@@ -31,6 +32,7 @@ pub struct MonitorBuilder {
     choice: Choice,
     cadence: Cadence,
     settle_within: Duration,
+    stop_within: Duration,
     most_open: usize,
 }
 
@@ -83,6 +85,7 @@ impl Default for MonitorBuilder {
             choice: Choice::default(),
             cadence: Cadence::default(),
             settle_within: Duration::from_secs(3),
+            stop_within: Duration::from_secs(10),
             most_open: 65_536,
         }
     }
@@ -204,6 +207,13 @@ impl MonitorBuilder {
         self
     }
 
+    /// Sets how long dropping the monitor waits at most for its threads, which a driver or an exporter may hold up; ten
+    /// seconds unless set. Threads that take longer end by themselves.
+    pub fn stop_within(mut self, bound: Duration) -> Self {
+        self.stop_within = bound;
+        self
+    }
+
     /// Sets how many inferences may be in flight or wait for settlement; more are not measured, and counted.
     pub fn most_open(mut self, most: usize) -> Self {
         self.most_open = most;
@@ -215,51 +225,105 @@ impl MonitorBuilder {
     /// # Errors
     /// When the operating system refuses a thread.
     pub fn start(self) -> std::io::Result<Monitor> {
-        let cadence = self.cadence;
-        let (board, sinks) = (self.context.board.clone(), Arc::clone(&self.context.sinks));
+        let (cadence, stop_within) = (self.cadence, self.stop_within);
         let devices = self.devices();
-        let (queue, mut sampler, mut settler) = self.parts();
+        let (link, mut sampler, mut settler) = self.parts();
         let stop = Arc::new(AtomicBool::new(false));
         let rounds = Arc::new(Waiters::default());
         let (send, receive) = mpsc::sync_channel::<Batch>(BATCHES);
+        // Each thread holds a sender, which goes with it: when all are gone, the threads have ended.
+        let (alive, ended) = mpsc::channel::<()>();
         let settlement = {
-            let rounds = Arc::clone(&rounds);
+            let (rounds, alive) = (Arc::clone(&rounds), alive.clone());
             std::thread::Builder::new().name("wattspan-settle".to_owned()).spawn(move || {
                 while let Ok(batch) = receive.recv() {
-                    settler.process(batch);
+                    unwind("settlement", || settler.process(batch));
                     rounds.done();
                 }
+                drop((settler, alive));
             })?
         };
         let sampling = {
-            let (queue, stop) = (Arc::clone(&queue), Arc::clone(&stop));
-            std::thread::Builder::new()
-                .name("wattspan-sample".to_owned())
-                .spawn(move || sample_until(&stop, &queue, cadence, &mut sampler, &send))?
+            let (queue, stop) = (Arc::clone(&link.queue), Arc::clone(&stop));
+            std::thread::Builder::new().name("wattspan-sample".to_owned()).spawn(move || {
+                sample_until(&stop, &queue, cadence, &mut sampler, &send);
+                // The settlement thread ends when nothing more can come.
+                drop((sampler, send, alive));
+            })?
         };
-        Ok(Monitor { queue, stop, rounds, board, sinks, devices, threads: vec![sampling, settlement] })
+        let threads = vec![sampling, settlement];
+        Ok(Monitor { link, stop, rounds, devices, threads, ended: Mutex::new(ended), stop_within })
     }
 
     fn devices(&self) -> Vec<Arc<Device>> {
         self.collectors.iter().flat_map(|collector| collector.devices()).cloned().collect()
     }
 
-    fn parts(mut self) -> (Arc<Queue>, Sampler, Settler) {
-        let board = &self.context.board;
+    fn parts(mut self) -> (Link, Sampler, Settler) {
+        let board = self.context.board.clone();
         self.context.instruments =
-            self.meter.as_ref().and_then(|meter| Instruments::new(meter, self.choice, board));
+            self.meter.as_ref().and_then(|meter| Instruments::new(meter, self.choice, &board));
         let (queue, receive) = Queue::new(Arc::clone(&self.clock), self.most_open);
+        let link = Link {
+            queue: Arc::clone(&queue),
+            board,
+            sinks: Arc::clone(&self.context.sinks),
+            clock: Arc::clone(&self.clock),
+            name: name(&*self.clock),
+            epoch_unix_nanos: unix_nanos(&*self.clock),
+            overhead: self.context.overhead,
+        };
+        let blind = self.collectors.is_empty();
         let sampler = Sampler::new(self.clock, self.collectors, receive);
-        let settler = Settler::new(Arc::clone(&queue), self.context, self.ledger, self.settle_within);
-        (queue, sampler, settler)
+        let settler = Settler::new(queue, self.context, self.ledger, self.settle_within, blind);
+        (link, sampler, settler)
     }
 
     /// Builds a monitor without threads, which polls when it is told to; for tests and for playing tapes.
     pub fn stepper(self) -> Stepper {
-        let board = self.context.board.clone();
-        let (queue, sampler, settler) = self.parts();
-        Stepper { queue, sampler, settler, board }
+        let (link, sampler, settler) = self.parts();
+        Stepper { link, sampler, settler }
     }
+}
+
+/// What a monitor shares with those who watch through it.
+#[derive(Clone)]
+pub(crate) struct Link {
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) board: Board,
+    pub(crate) sinks: Arc<Sinks>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Tells this monitor from all others, also of other processes.
+    pub(crate) name: Arc<str>,
+    /// The wall clock at monotonic zero, as of the start: a label that does not move with the wall clock.
+    pub(crate) epoch_unix_nanos: u64,
+    pub(crate) overhead: Overhead,
+}
+
+impl Link {
+    /// Begins to record; what is recorded ends with the recorder.
+    pub(crate) fn record(&self, embodied: Option<Embodiment>) -> Arc<Recorder> {
+        let recorder = Arc::new(Recorder::new(self, embodied));
+        let mut recorders = self.sinks.recorders.write().unwrap_or_else(PoisonError::into_inner);
+        recorders.push(Arc::downgrade(&recorder));
+        recorder
+    }
+
+    pub(crate) fn watch(&self) -> Attention {
+        self.queue.watch()
+    }
+}
+
+fn name(clock: &dyn Clock) -> Arc<str> {
+    static STARTED: AtomicU64 = AtomicU64::new(0);
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
+    let since = clock.wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{number}-{}", std::process::id(), since.as_micros()).into()
+}
+
+fn unix_nanos(clock: &dyn Clock) -> u64 {
+    let since = clock.wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).saturating_sub(clock.mono().nanos())
 }
 
 /// Batches that may wait for the settlement thread. The sampler waits when an exporter holds settlement up that long;
@@ -281,10 +345,10 @@ fn sample_until(
             return;
         }
         let now = Instant::now();
-        let period = if queue.open() > 0 {
+        let period = if queue.is_busy() {
             last_busy = Some(now);
             cadence.busy
-        } else if last_busy.is_some_and(|busy| now - busy < cadence.linger) {
+        } else if queue.is_watched() || last_busy.is_some_and(|busy| now - busy < cadence.linger) {
             cadence.recent
         } else {
             cadence.idle
@@ -303,13 +367,14 @@ fn sample_until(
 
 /// A running monitor. Dropping it settles what is left and ends its threads.
 pub struct Monitor {
-    queue: Arc<Queue>,
+    link: Link,
     stop: Arc<AtomicBool>,
     rounds: Arc<Waiters>,
-    board: Board,
-    sinks: Arc<Sinks>,
     devices: Vec<Arc<Device>>,
     threads: Vec<JoinHandle<()>>,
+    /// Answers that all senders are gone once the threads have ended.
+    ended: Mutex<mpsc::Receiver<()>>,
+    stop_within: Duration,
 }
 
 impl Monitor {
@@ -320,7 +385,7 @@ impl Monitor {
 
     /// The observer for the instrumentation.
     pub fn observer(&self) -> Arc<dyn InferenceObserver> {
-        Arc::new(Observer(Arc::clone(&self.queue)))
+        Arc::new(Observer(Arc::clone(&self.link.queue)))
     }
 
     /// The devices that the collectors had found at the start.
@@ -330,22 +395,22 @@ impl Monitor {
 
     /// All devices and servers as of the last poll; `None` before the first.
     pub fn snapshot(&self) -> Option<Snapshot> {
-        self.board.snapshot(self.queue.open())
+        self.link.board.snapshot(self.link.queue.open())
     }
 
     /// Where a model server's poller puts its gauges.
     pub fn stats_sink(&self) -> Arc<dyn StatsSink> {
-        Arc::new(self.board.clone())
+        Arc::new(self.link.board.clone())
     }
 
     /// Adds a sink for device samples and intervals while the monitor runs.
     pub fn add_sample_sink(&self, sink: Arc<dyn SampleSink>) {
-        self.sinks.samples.write().unwrap_or_else(PoisonError::into_inner).push(sink);
+        self.link.sinks.samples.write().unwrap_or_else(PoisonError::into_inner).push(sink);
     }
 
     /// Adds a sink for settled inferences while the monitor runs.
     pub fn add_record_sink(&self, sink: Arc<dyn RecordSink>) {
-        self.sinks.records.write().unwrap_or_else(PoisonError::into_inner).push(sink);
+        self.link.sinks.records.write().unwrap_or_else(PoisonError::into_inner).push(sink);
     }
 
     /// Waits until every inference that has ended is settled, or until the time is up. Answers whether all are.
@@ -353,21 +418,38 @@ impl Monitor {
     /// Inferences still in flight keep it waiting.
     pub fn flush(&self, timeout: Duration) -> bool {
         let until = Instant::now() + timeout;
-        while self.queue.open() > 0 {
+        let _hurry = self.link.queue.hurry();
+        while self.link.queue.open() > 0 {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            self.queue.wake().notify();
+            // A round that ended between the question and the wait is made up for by the next.
             self.rounds.wait(left.min(Duration::from_millis(50)));
         }
         true
     }
 
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
     fn stop(&mut self) {
-        self.queue.close();
+        self.link.queue.close();
         self.stop.store(true, Ordering::Release);
-        self.queue.wake().notify();
+        self.link.queue.wake().notify();
+        let own = std::thread::current().id();
+        if self.threads.iter().any(|thread| thread.thread().id() == own) {
+            // Dropped by a sink, on a thread that would wait for itself.
+            return;
+        }
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if ended.recv_timeout(self.stop_within) == Err(mpsc::RecvTimeoutError::Timeout) {
+            tracing::error!(
+                "the monitor's threads are held up by a driver, a sink or an exporter and are left to themselves"
+            );
+            return;
+        }
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a monitor thread panicked");
@@ -384,21 +466,20 @@ impl Drop for Monitor {
 
 /// A monitor without threads.
 pub struct Stepper {
-    queue: Arc<Queue>,
+    link: Link,
     sampler: Sampler,
     settler: Settler,
-    board: Board,
 }
 
 impl Stepper {
     /// All devices as of the last poll; `None` before the first.
     pub fn snapshot(&self) -> Option<Snapshot> {
-        self.board.snapshot(self.queue.open())
+        self.link.board.snapshot(self.link.queue.open())
     }
 
     /// The observer for the instrumentation.
     pub fn observer(&self) -> Arc<dyn InferenceObserver> {
-        Arc::new(Observer(Arc::clone(&self.queue)))
+        Arc::new(Observer(Arc::clone(&self.link.queue)))
     }
 
     /// Polls once at the clock's time, and settles what that completes.
@@ -415,6 +496,20 @@ impl Stepper {
 
     /// How many inferences are in flight or wait for settlement.
     pub fn open(&self) -> usize {
-        self.queue.open()
+        self.link.queue.open()
+    }
+
+    /// Where a model server's poller puts its gauges.
+    pub fn stats_sink(&self) -> Arc<dyn StatsSink> {
+        Arc::new(self.link.board.clone())
+    }
+
+    /// Inferences held in memory: by settlement, and by the ledger.
+    pub fn held(&self) -> (usize, usize) {
+        self.settler.held()
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
     }
 }

@@ -10,14 +10,39 @@ use wattspan_core::{
     Begin, Clock, Finish, InferenceId, InferenceObserver, MonoTime, Probe, SettleReason, Settlement,
 };
 
+use crate::guard::unwind;
+
 /// What callers tell the sampler.
 pub(crate) enum Event {
     /// An inference began; its marks are counted in the slot.
     Begin(InferenceId, Box<Begin>, Arc<Slot>),
     /// It ended and wants to be settled.
-    Finish(InferenceId, Box<Finish>),
+    Finish(InferenceId, Ending),
     /// Its probe was dropped without a finish.
     GiveUp(InferenceId, MonoTime),
+}
+
+/// An end that wants to be settled. Wherever it is lost on its way, at a shutdown for one, its drop settles it with
+/// nothing known, so that no span stays open.
+pub(crate) struct Ending(Option<Box<Finish>>);
+
+impl Ending {
+    pub(crate) fn new(finish: Finish) -> Self {
+        Self(Some(Box::new(finish)))
+    }
+
+    /// Hands the duty to settle on.
+    pub(crate) fn take(mut self) -> Option<Box<Finish>> {
+        self.0.take()
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(finish) = self.0.take() {
+            unwind("ending a span", || finish.settle.settle(&Settlement::unknown(SettleReason::Shutdown)));
+        }
+    }
 }
 
 /// Work done by one inference so far.
@@ -38,6 +63,9 @@ pub(crate) struct Queue {
     /// Inferences that were not observed because too many were open.
     overload: AtomicU64,
     closed: AtomicBool,
+    /// How many wait for readings that come soon, and how many watch what comes.
+    hurry: AtomicUsize,
+    watching: AtomicUsize,
     wake: Wake,
 }
 
@@ -52,6 +80,8 @@ impl Queue {
             most,
             overload: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            hurry: AtomicUsize::new(0),
+            watching: AtomicUsize::new(0),
             wake: Wake::default(),
         };
         (Arc::new(queue), receive)
@@ -77,8 +107,51 @@ impl Queue {
         self.closed.store(true, Ordering::Release);
     }
 
+    /// Whether the sampler should poll as fast as it may.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.open() > 0 || self.hurry.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether somebody watches the devices.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watching.load(Ordering::Acquire) > 0
+    }
+
+    /// The sampler polls at its fast cadence until the guard is dropped.
+    pub(crate) fn hurry(self: &Arc<Self>) -> Attention {
+        let attention = Attention::new(self, |queue| &queue.hurry);
+        self.wake.notify();
+        attention
+    }
+
+    /// The sampler does not fall back to its idle cadence until the guard is dropped.
+    pub(crate) fn watch(self: &Arc<Self>) -> Attention {
+        let attention = Attention::new(self, |queue| &queue.watching);
+        self.wake.notify();
+        attention
+    }
+
     pub(crate) fn wake(&self) -> &Wake {
         &self.wake
+    }
+}
+
+/// Keeps the sampler at a cadence.
+pub(crate) struct Attention {
+    queue: Arc<Queue>,
+    count: fn(&Queue) -> &AtomicUsize,
+}
+
+impl Attention {
+    fn new(queue: &Arc<Queue>, count: fn(&Queue) -> &AtomicUsize) -> Self {
+        count(queue).fetch_add(1, Ordering::AcqRel);
+        Self { queue: Arc::clone(queue), count }
+    }
+}
+
+impl Drop for Attention {
+    fn drop(&mut self) {
+        (self.count)(&self.queue).fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -161,11 +234,9 @@ impl Probe for Observed {
 
     fn finish(mut self: Box<Self>, finish: Finish) {
         self.done = true;
-        if let Err(mpsc::SendError(event)) = self.queue.send.send(Event::Finish(self.id, Box::new(finish))) {
+        // What cannot be sent comes back with the error, and is settled as that is dropped.
+        if self.queue.send.send(Event::Finish(self.id, Ending::new(finish))).is_err() {
             self.queue.settled();
-            if let Event::Finish(_, finish) = event {
-                finish.settle.settle(&Settlement::unknown(SettleReason::Shutdown));
-            }
         }
     }
 }
@@ -194,7 +265,7 @@ impl Probe for Unobserved {
     }
 }
 
-/// Counts settlement rounds, so that a flush can wait for the one that covers it.
+/// Lets others wait for the next settlement round.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     state: Mutex<VecDeque<mpsc::SyncSender<()>>>,

@@ -1,16 +1,18 @@
 //! One poll: drain what callers told, read all collectors, count the marks.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime};
 
 use wattspan_core::{
-    Clock, CollectError, Collector, DeviceSample, InferenceId, Locality, MonoTime, SampleBuffer,
-    SettleReason, Settlement,
+    Clock, CollectError, Collector, DeviceSample, InferenceId, Locality, MonoTime, Reading, SampleBuffer,
 };
 
+use crate::guard::unwind;
 use crate::queue::{Event, Slot};
+use crate::suspend::{Suspends, since_boot};
 
 /// Everything that one poll brought, on its way to settlement.
 pub(crate) struct Batch {
@@ -19,6 +21,8 @@ pub(crate) struct Batch {
     pub(crate) events: Vec<Event>,
     pub(crate) samples: Vec<DeviceSample>,
     pub(crate) marks: Vec<Mark>,
+    /// The machine slept since the one before.
+    pub(crate) slept: bool,
     /// The last one: settle what is left.
     pub(crate) last: bool,
 }
@@ -36,6 +40,7 @@ pub(crate) struct Sampler {
     collectors: Vec<Watched>,
     receive: mpsc::Receiver<Event>,
     in_flight: HashMap<InferenceId, InFlight>,
+    suspends: Suspends,
 }
 
 struct InFlight {
@@ -48,6 +53,8 @@ struct Watched {
     failures: u32,
     retry_at: MonoTime,
     dead: bool,
+    /// Why it gives no samples, while it does not.
+    reason: Cow<'static, str>,
 }
 
 /// Longest pause between two tries of a collector that fails.
@@ -59,15 +66,23 @@ impl Sampler {
         collectors: Vec<Box<dyn Collector>>,
         receive: mpsc::Receiver<Event>,
     ) -> Self {
-        let watched = |collector| Watched { collector, failures: 0, retry_at: MonoTime::ZERO, dead: false };
+        let watched = |collector| Watched {
+            collector,
+            failures: 0,
+            retry_at: MonoTime::ZERO,
+            dead: false,
+            reason: Cow::Borrowed("it has not been asked"),
+        };
         let collectors = collectors.into_iter().map(watched).collect();
-        Self { clock, collectors, receive, in_flight: HashMap::new() }
+        Self { clock, collectors, receive, in_flight: HashMap::new(), suspends: Suspends::default() }
     }
 
     pub(crate) fn poll(&mut self, last: bool) -> Batch {
+        let (time, wall) = (self.clock.mono(), self.clock.wall());
         let mut batch = Batch {
-            time: self.clock.mono(),
-            wall: self.clock.wall(),
+            time,
+            wall,
+            slept: self.suspends.slept(time, wall, since_boot),
             events: Vec::new(),
             samples: Vec::new(),
             marks: Vec::new(),
@@ -108,17 +123,8 @@ impl Sampler {
         pids.sort_unstable();
         pids.dedup();
         for watched in &mut self.collectors {
-            watched.collector.watch(&pids);
-        }
-    }
-}
-
-impl Drop for Sampler {
-    /// What came in after the last poll still ends its span.
-    fn drop(&mut self) {
-        while let Ok(event) = self.receive.try_recv() {
-            if let Event::Finish(_, finish) = event {
-                finish.settle.settle(&Settlement::unknown(SettleReason::Shutdown));
+            if !watched.dead {
+                unwind("a collector", || watched.collector.watch(&pids));
             }
         }
     }
@@ -134,20 +140,41 @@ fn mark(id: InferenceId, slot: &Slot) -> Mark {
 
 impl Watched {
     fn sample(&mut self, clock: &dyn Clock, now: MonoTime, samples: &mut Vec<DeviceSample>) {
-        if self.dead || now < self.retry_at {
-            return;
-        }
-        match self.collector.sample(&mut SampleBuffer::new(clock, samples)) {
-            Ok(()) => self.failures = 0,
-            Err(error) => {
-                if self.failures == 0 {
-                    tracing::warn!(collector = self.collector.name(), %error, "a collector failed and is retried");
+        let first = samples.len();
+        if !self.dead && now >= self.retry_at {
+            let collector = &mut self.collector;
+            let answer = unwind("a collector", || collector.sample(&mut SampleBuffer::new(clock, samples)));
+            match answer {
+                Some(Ok(())) => {
+                    self.failures = 0;
+                    return;
                 }
-                self.dead = matches!(error, CollectError::Dead { .. });
-                self.failures = self.failures.saturating_add(1);
-                let pause = Duration::from_millis(100) * 2_u32.saturating_pow(self.failures.min(12));
-                self.retry_at = now + pause.min(LONGEST_RETRY);
+                Some(Err(error)) => self.failed(now, &error),
+                None => {
+                    self.dead = true;
+                    self.reason = Cow::Borrowed("its collector panicked");
+                }
             }
         }
+        // Nothing is known of its devices, and that is what their readings say: the last ones would look alive.
+        samples.truncate(first);
+        let devices = unwind("a collector", || self.collector.devices().to_vec()).unwrap_or_default();
+        samples.extend(devices.into_iter().map(|device| {
+            let mut sample = DeviceSample::new(device, clock.mono());
+            sample.energy = Reading::failed(self.reason.clone());
+            sample.power = Reading::failed(self.reason.clone());
+            sample
+        }));
+    }
+
+    fn failed(&mut self, now: MonoTime, error: &CollectError) {
+        if self.failures == 0 {
+            tracing::warn!(collector = self.collector.name(), %error, "a collector failed and is retried");
+        }
+        self.dead = matches!(error, CollectError::Dead { .. });
+        self.reason = Cow::Owned(error.to_string());
+        self.failures = self.failures.saturating_add(1);
+        let pause = Duration::from_millis(100) * 2_u32.saturating_pow(self.failures.min(12));
+        self.retry_at = now + pause.min(LONGEST_RETRY);
     }
 }

@@ -1,25 +1,26 @@
 //! From a poll's batch to settled inferences. Runs on the settlement thread, since ending a span can run an exporter.
 
-use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::{Duration, SystemTime};
 
 use wattspan_core::{
-    Begin, Cost, DeviceId, DeviceSample, DeviceScope, ElectricityPrice, Emissions, Finish, InferenceEnergy,
-    InferenceId, InferenceRecord, Intensity, IntensitySource, IntervalEnergy, Joules, Locality, Method,
-    MonoTime, Place, PriceSource, RecordSink, RunId, SampleSink, SampleTick, SettleReason, Settlement,
-    TokenUsage,
+    Begin, Cost, Device, DeviceId, DeviceSample, DeviceScope, ElectricityPrice, Emissions, Finish, GapReason,
+    InferenceEnergy, InferenceId, InferenceRecord, Intensity, IntensitySource, IntervalEnergy, Joules,
+    Locality, Method, MonoTime, Place, PriceSource, RecordSink, RunId, SampleSink, SampleTick, SettleReason,
+    Settlement, TokenUsage,
 };
 use wattspan_energy::{
-    HardwareRate, Ledger, LedgerConfig, Measured, Meter, Overhead, Settled, electricity_cost, emissions,
-    token_cost,
+    HardwareRate, Ledger, LedgerConfig, Measured, Meter, Overhead, Ownership, Settled, electricity_cost,
+    emissions, token_cost,
 };
 
 use crate::board::{Board, Rates};
 use crate::estimate::{EstimateInputs, Gathered, Poll};
+use crate::guard::unwind;
 use crate::instruments::Instruments;
 use crate::ownership::{CpuUse, Owners};
+use crate::performance::{Recorder, Tick};
 use crate::queue::{Event, Queue};
 use crate::sampler::Batch;
 
@@ -45,6 +46,7 @@ pub(crate) struct Context {
 pub(crate) struct Sinks {
     pub(crate) samples: RwLock<Vec<Arc<dyn SampleSink>>>,
     pub(crate) records: RwLock<Vec<Arc<dyn RecordSink>>>,
+    pub(crate) recorders: RwLock<Vec<Weak<Recorder>>>,
 }
 
 impl Sinks {
@@ -60,13 +62,22 @@ impl Sinks {
         for sink in sinks {
             unwind("a record sink", || sink.record(record));
         }
+        for recorder in self.recorders() {
+            recorder.record(record);
+        }
     }
-}
 
-/// Someone else's code that panics must not end settlement for everybody.
-fn unwind(whose: &str, call: impl FnOnce()) {
-    if catch_unwind(AssertUnwindSafe(call)).is_err() {
-        tracing::error!("{whose} panicked; what it was given may be lost");
+    /// Those that still record.
+    fn recorders(&self) -> Vec<Arc<Recorder>> {
+        let known = self.recorders.read().unwrap_or_else(PoisonError::into_inner);
+        let live: Vec<Arc<Recorder>> = known.iter().filter_map(Weak::upgrade).collect();
+        let gone = live.len() < known.len();
+        drop(known);
+        if gone {
+            let mut known = self.recorders.write().unwrap_or_else(PoisonError::into_inner);
+            known.retain(|recorder| recorder.strong_count() > 0);
+        }
+        live
     }
 }
 
@@ -75,12 +86,17 @@ pub(crate) struct Settler {
     queue: Arc<Queue>,
     context: Context,
     settle_within: Duration,
+    /// There is no collector that a sensor could come from.
+    blind: bool,
     meters: HashMap<DeviceId, Meter>,
     owners: Owners,
     ledger: Ledger,
     open: HashMap<InferenceId, Open>,
-    tariffs: Vec<Tariff>,
+    tariffs: Tariffs,
     measured: Vec<Measured>,
+    /// What this poll measured, for recorders.
+    raw: Vec<(Arc<Device>, Measured)>,
+    gaps: HashMap<DeviceId, (GapReason, MonoTime)>,
     polled: Option<MonoTime>,
     warned_unmeasured: bool,
 }
@@ -99,27 +115,74 @@ struct Tariff {
     price: Option<ElectricityPrice>,
 }
 
+/// The tariffs that something open may still ask for, numbered on from the first.
+#[derive(Default)]
+struct Tariffs {
+    known: VecDeque<(MonoTime, Tariff)>,
+    forgotten: u32,
+    asked: Option<MonoTime>,
+}
+
+impl Tariffs {
+    fn last(&self) -> Option<&Tariff> {
+        self.known.back().map(|(_, tariff)| tariff)
+    }
+
+    fn number(&self) -> u32 {
+        (self.forgotten + self.known.len() as u32).saturating_sub(1)
+    }
+
+    fn get(&self, number: u32) -> Option<&Tariff> {
+        // What was charged before the first tariff counts under number 0, which is then the first.
+        let index = number.saturating_sub(self.forgotten) as usize;
+        self.known.get(index).map(|(_, tariff)| tariff)
+    }
+
+    /// Forgets those that ended before a time.
+    fn forget_before(&mut self, time: MonoTime) {
+        while self.known.get(1).is_some_and(|(from, _)| *from <= time) {
+            self.known.pop_front();
+            self.forgotten += 1;
+        }
+    }
+}
+
+/// Sources are asked this often: intensities and prices change by minutes.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// Tariffs that are kept at most; a source that changes at every question would fill the memory of an inference that
+/// goes on for days.
+const TARIFFS: usize = 65_536;
+
 impl Settler {
     pub(crate) fn new(
         queue: Arc<Queue>,
         context: Context,
         mut ledger: LedgerConfig,
         settle_within: Duration,
+        blind: bool,
     ) -> Self {
         ledger.settle_within = settle_within;
         Self {
             queue,
             context,
             settle_within,
+            blind,
             meters: HashMap::new(),
             owners: Owners::default(),
             ledger: Ledger::with_config(ledger),
             open: HashMap::new(),
-            tariffs: Vec::new(),
+            tariffs: Tariffs::default(),
             measured: Vec::new(),
+            raw: Vec::new(),
+            gaps: HashMap::new(),
             polled: None,
             warned_unmeasured: false,
         }
+    }
+
+    /// What is held in memory: inferences here and in the ledger.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        (self.open.len(), self.ledger.open())
     }
 
     pub(crate) fn process(&mut self, mut batch: Batch) {
@@ -131,7 +194,11 @@ impl Settler {
         for mark in &batch.marks {
             self.ledger.mark(mark.id, batch.time, mark.prompted, mark.decoded);
         }
-        let cpu = self.samples(&batch.samples);
+        if batch.slept {
+            self.interrupt(batch.time);
+        }
+        let recorders = self.context.sinks.recorders();
+        let cpu = self.samples(&batch.samples, !recorders.is_empty());
         self.estimate(&batch, cpu);
         let closed = if batch.last { self.ledger.flush(batch.time) } else { self.ledger.advance(batch.time) };
         self.context.sinks.sampled(&SampleTick::new(
@@ -140,7 +207,8 @@ impl Settler {
             &batch.samples,
             &closed.intervals,
         ));
-        self.count(&batch, &closed.intervals);
+        let rates = self.rates();
+        self.count(&batch, &closed.intervals, rates);
         for (id, reason) in at_once {
             self.settle(id, None, reason);
         }
@@ -157,13 +225,54 @@ impl Settler {
             self.settle(settled.id, Some(settled), reason);
         }
         self.settle_late(batch.time, batch.last);
+        if !recorders.is_empty() {
+            self.tell(&recorders, &batch, &closed.intervals, rates);
+        }
+    }
+
+    /// Tells the recorders last, so that what they wait for has been settled.
+    fn tell(
+        &mut self,
+        recorders: &[Arc<Recorder>],
+        batch: &Batch,
+        intervals: &[IntervalEnergy],
+        rates: Rates,
+    ) {
+        let pending = self.open.values().filter_map(|open| Some(open.finish.as_ref()?.end)).min();
+        let servers: Vec<_> = self.context.board.lock().servers.values().cloned().collect();
+        let tick = Tick {
+            time: batch.time,
+            samples: &batch.samples,
+            measured: &self.raw,
+            intervals,
+            servers: &servers,
+            rates,
+            pending,
+            last: batch.last,
+        };
+        for recorder in recorders {
+            recorder.tick(&tick);
+        }
+        self.raw.clear();
+    }
+
+    /// The machine slept: what the sensors say of that time belongs to nobody.
+    fn interrupt(&mut self, now: MonoTime) {
+        tracing::info!("the machine was suspended; its devices' energy has a gap");
+        for meter in self.meters.values_mut() {
+            let device = Arc::clone(meter.device());
+            meter.interrupt(now, GapReason::Suspended, &mut self.measured);
+            for measured in self.measured.drain(..) {
+                self.ledger.interval(&device, measured, Ownership::OURS);
+            }
+        }
     }
 
     fn event(&mut self, event: Event, at_once: &mut Vec<(InferenceId, SettleReason)>) {
         match event {
             Event::Begin(id, begin, _) => {
                 let local = begin.locality.is_local();
-                if local {
+                if local && !self.blind {
                     let scope = match &begin.devices {
                         DeviceScope::All => self.context.scope.clone(),
                         named => named.clone(),
@@ -172,12 +281,15 @@ impl Settler {
                 }
                 self.open.insert(id, Open { begin, finish: None, local, estimate: Gathered::default() });
             }
-            Event::Finish(id, finish) => {
+            Event::Finish(id, ending) => {
                 let Some(open) = self.open.get_mut(&id) else { return };
-                if open.local {
-                    self.ledger.finish(id, finish.end, finish.phases);
-                } else {
+                let Some(finish) = ending.take() else { return };
+                if !open.local {
                     at_once.push((id, SettleReason::Remote));
+                } else if self.blind {
+                    at_once.push((id, SettleReason::NoSensor));
+                } else {
+                    self.ledger.finish(id, finish.end, finish.phases);
                 }
                 open.finish = Some(finish);
             }
@@ -191,7 +303,7 @@ impl Settler {
     }
 
     /// Feeds the ledger; answers how much CPU time was used, and how much of it for our inferences.
-    fn samples(&mut self, samples: &[DeviceSample]) -> Option<CpuUse> {
+    fn samples(&mut self, samples: &[DeviceSample], recorded: bool) -> Option<CpuUse> {
         let ours = self.processes();
         let mut cpu = None;
         // Packages come before the memory that shares their owner.
@@ -210,6 +322,9 @@ impl Settler {
             let Some(meter) = self.meters.get_mut(id) else { continue };
             meter.read(sample, &mut self.measured);
             for measured in self.measured.drain(..) {
+                if recorded {
+                    self.raw.push((Arc::clone(&sample.device), measured.clone()));
+                }
                 self.ledger.interval(&sample.device, measured, ownership);
             }
         }
@@ -236,7 +351,7 @@ impl Settler {
 
     fn estimate(&mut self, batch: &Batch, cpu: Option<CpuUse>) {
         let Some(start) = self.polled.replace(batch.time) else { return };
-        let tariff = self.tariffs.len().saturating_sub(1) as u32;
+        let tariff = self.tariffs.number();
         let poll = Poll { start, end: batch.time, samples: &batch.samples, cpu, tariff };
         let in_flight = self.open.values_mut().filter(|open| open.local).map(|open| {
             let end = open.finish.as_ref().map(|finish| finish.end);
@@ -245,47 +360,71 @@ impl Settler {
         self.context.estimate.share(&poll, in_flight);
     }
 
-    fn count(&mut self, batch: &Batch, intervals: &[IntervalEnergy]) {
+    fn rates(&self) -> Rates {
         let tariff = self.tariffs.last();
-        let rates = Rates {
+        Rates {
             intensity: tariff.and_then(|tariff| tariff.intensity.as_ref()).map(|intensity| intensity.value),
             price: tariff.and_then(|tariff| tariff.price.as_ref()).map(|price| price.value),
-        };
-        self.context.board.update(batch.time, batch.wall, &batch.samples, intervals, rates);
+            overhead: self.context.overhead,
+        }
+    }
+
+    fn count(&mut self, batch: &Batch, intervals: &[IntervalEnergy], rates: Rates) {
+        let new_gaps: Vec<bool> = intervals.iter().map(|interval| self.is_new_gap(interval)).collect();
+        self.context.board.update(batch.time, batch.wall, &batch.samples, intervals, &new_gaps, rates);
         if let Some(instruments) = &self.context.instruments {
-            for interval in intervals {
+            for (interval, new_gap) in intervals.iter().zip(new_gaps) {
                 if let Some(meter) = self.meters.get(&interval.device) {
-                    instruments.interval(meter.device(), interval);
+                    instruments.interval(meter.device(), interval, new_gap);
                 }
             }
             instruments.dropped(self.queue.take_overload(), "overload");
         }
     }
 
+    /// A gap that goes on comes poll by poll, and is one.
+    fn is_new_gap(&mut self, interval: &IntervalEnergy) -> bool {
+        let Some(reason) = interval.gap else {
+            self.gaps.remove(&interval.device);
+            return false;
+        };
+        let before = self.gaps.insert(interval.device.clone(), (reason, interval.end));
+        before != Some((reason, interval.start))
+    }
+
     /// Asks what a joule emits and costs now; a change starts a new tariff.
     fn look_up_tariff(&mut self, time: MonoTime, wall: SystemTime) {
-        let place = &self.context.place;
-        let mut tariff = Tariff {
-            intensity: self.context.intensity.as_ref().and_then(|source| source.latest(place, wall)),
-            price: self.context.prices.as_ref().and_then(|source| source.electricity(place, wall)),
-        };
-        let Some(last) = self.tariffs.last() else {
-            self.ledger.tariff(time, 0);
-            self.tariffs.push(tariff);
+        if self.tariffs.asked.is_some_and(|asked| time.since(asked) < ASK_EVERY) {
             return;
+        }
+        self.tariffs.asked = Some(time);
+        let begun = self.open.values().map(|open| open.begin.time).min();
+        self.tariffs.forget_before(begun.unwrap_or(time).min(time - self.settle_within));
+        let place = &self.context.place;
+        let (intensity, prices) = (&self.context.intensity, &self.context.prices);
+        let mut tariff = Tariff {
+            intensity: intensity
+                .as_ref()
+                .and_then(|source| unwind("an intensity source", || source.latest(place, wall))?),
+            price: prices
+                .as_ref()
+                .and_then(|source| unwind("a price source", || source.electricity(place, wall))?),
         };
-        // A value that only grows older is the same value.
-        if let (Some(new), Some(old)) = (&mut tariff.intensity, &last.intensity)
-            && new.value == old.value
-            && new.source == old.source
-            && new.provenance == old.provenance
-        {
-            *new = old.clone();
+        if let Some(last) = self.tariffs.last() {
+            // A value that only grows older is the same value.
+            if let (Some(new), Some(old)) = (&mut tariff.intensity, &last.intensity)
+                && new.value == old.value
+                && new.source == old.source
+                && new.provenance == old.provenance
+            {
+                *new = old.clone();
+            }
+            if *last == tariff || self.tariffs.known.len() >= TARIFFS {
+                return;
+            }
         }
-        if *last != tariff {
-            self.ledger.tariff(time, self.tariffs.len() as u32);
-            self.tariffs.push(tariff);
-        }
+        self.tariffs.known.push_back((time, tariff));
+        self.ledger.tariff(time, self.tariffs.number());
     }
 
     /// Settles what has waited long enough, or everything that has ended when this is the last call.
@@ -365,7 +504,7 @@ impl Settler {
     fn emissions(&self, by_tariff: &[(u32, Joules)]) -> Option<Emissions> {
         let slices: Option<Vec<_>> = by_tariff
             .iter()
-            .map(|(tariff, energy)| Some((*energy, self.tariffs.get(*tariff as usize)?.intensity.as_ref()?)))
+            .map(|(tariff, energy)| Some((*energy, self.tariffs.get(*tariff)?.intensity.as_ref()?)))
             .collect();
         emissions(slices?, self.context.overhead)
     }
@@ -379,16 +518,28 @@ impl Settler {
     ) -> Option<Cost> {
         if !open.local || self.context.price_local_tokens {
             let model = open.begin.model.as_deref().unwrap_or_default();
-            let price = self.context.prices.as_ref()?.tokens(&open.begin.provider, model)?;
+            let prices = self.context.prices.as_ref()?;
+            let price = unwind("a price source", || prices.tokens(&open.begin.provider, model))??;
             return token_cost(&price, tokens);
         }
         let slices: Option<Vec<_>> = by_tariff
             .iter()
-            .map(|(tariff, energy)| {
-                Some((*energy, self.tariffs.get(*tariff as usize)?.price.as_ref()?.value))
-            })
+            .map(|(tariff, energy)| Some((*energy, self.tariffs.get(*tariff)?.price.as_ref()?.value)))
             .collect();
         let hardware = self.context.hardware.map(|rate| (rate, end.since(open.begin.time)));
         electricity_cost(slices?, self.context.overhead, hardware)
+    }
+}
+
+impl Drop for Settler {
+    /// Whoever drops a settler early still ends the spans that wait in it.
+    fn drop(&mut self) {
+        for (_, mut open) in self.open.drain() {
+            if let Some(finish) = open.finish.take() {
+                unwind("ending a span", || {
+                    finish.settle.settle(&Settlement::unknown(SettleReason::Shutdown));
+                });
+            }
+        }
     }
 }
