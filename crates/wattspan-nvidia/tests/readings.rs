@@ -366,6 +366,38 @@ fn process_whose_list_an_old_driver_lacks_is_known_by_its_share() {
 }
 
 #[test]
+fn share_of_a_process_stands_for_two_seconds_and_is_counted_once() {
+    let fake = FakeNvml::builder().control("gpu 0 proc add 11 1048576 util 30 5").load().unwrap();
+    fake.control("gpu 0 proc add 12 0 util 3100 0").unwrap();
+    let mut options = common::options(&fake);
+    options.gauge_interval = Duration::ZERO;
+    let mut bench = Bench::with(fake, &options);
+    let share = |bench: &mut Bench, after: Duration| {
+        let sample = bench.tick(after).remove(0);
+        sample.processes.as_value().expect("a list")[0].utilization.clone()
+    };
+    let known = Reading::Value(Ratio::percent(30.0).unwrap());
+    assert_eq!(share(&mut bench, SECOND), known);
+    // The driver has no newer sample: neither is the old one lost, nor the rubbish counted again.
+    assert_eq!(share(&mut bench, Duration::from_micros(1)), known);
+    assert_eq!(bench.collector.rejected_process_samples(), 1);
+    bench.fake.gpu(0).fail("nvmlDeviceGetProcessUtilization", 6, ErrorWindow::ALWAYS).unwrap();
+    assert_eq!(share(&mut bench, Duration::from_millis(1_900)), known);
+    let told = told(&share(&mut bench, Duration::from_millis(200)));
+    assert!(told.contains("no sample of this process"), "{told}");
+}
+
+#[test]
+fn count_without_a_known_unit_is_not_handed_on() {
+    // A generation without a documented counter, whose counter could not be read at the start.
+    let fake =
+        FakeNvml::builder().control("gpu 0 preset pascal\ngpu 0 counter on\ngpu 0 idle 60").load().unwrap();
+    fake.gpu(0).fail("nvmlDeviceGetTotalEnergyConsumption", 10, ErrorWindow::times(1)).unwrap();
+    let sample = Bench::on(fake).one();
+    assert_eq!((sample.device.counter, sample.energy), (None, Reading::NotSupported));
+}
+
+#[test]
 fn case_container_01_host_pids_are_not_reported_in_a_container() {
     let fake = FakeNvml::builder().control("gpu 0 idle 60\ngpu 0 proc add 28290 1061158912").load().unwrap();
     let mut options = common::options(&fake);

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Bench, SECOND, options, told};
@@ -73,13 +74,33 @@ fn attempts_become_rare_while_a_gpu_stays_away() {
 }
 
 #[test]
+fn new_trouble_after_a_calm_time_is_seen_to_at_once() {
+    let mut bench = Bench::new(2);
+    let ticks_until_back = |bench: &mut Bench| {
+        (1..400).find(|_| bench.tick(SECOND)[1].energy.is_value()).expect("a GPU that returned")
+    };
+    bench.fake.gpu(1).lose().unwrap();
+    for _ in 0..100 {
+        bench.tick(SECOND);
+    }
+    bench.fake.control("gpu 1 return").unwrap();
+    assert!(ticks_until_back(&mut bench) > 3, "attempts had become rare");
+    for _ in 0..400 {
+        bench.tick(SECOND);
+    }
+    bench.fake.control("gpu 1 lost\ngpu 1 return").unwrap();
+    assert!(ticks_until_back(&mut bench) <= 3);
+}
+
+#[test]
 fn reloaded_driver_is_taken_up_again_and_its_counter_is_lower() {
     let mut bench = Bench::new(2);
-    bench.tick(Duration::from_secs(100));
+    let before = bench.tick(Duration::from_secs(100));
     bench.fake.reload_driver().unwrap();
     let gap = bench.tick(SECOND);
     assert!(told(&gap[0].energy).starts_with("failed: the driver was reloaded"), "{:?}", gap[0]);
     let after = bench.tick(SECOND);
+    assert!(Arc::ptr_eq(&before[0].device, &after[0].device), "the same device, to whoever holds it");
     // Two seconds at 60 W, not 102: what became of the counter in between is for the meter, as a gap.
     assert_eq!((&after[0].energy, &after[1].energy), (&Reading::Value(120_000), &Reading::Value(120_000)));
 }
