@@ -9,9 +9,10 @@
 // A benchmark reports to its reader.
 #![allow(clippy::print_stdout, missing_docs)]
 
+use std::cell::RefCell;
 use std::hint::black_box;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use criterion::{Criterion, criterion_group};
@@ -44,30 +45,47 @@ impl SpanProcessor for Sink {
     }
 }
 
-/// Does nothing but keep what is to be settled, so that settling can be timed apart.
-#[derive(Clone)]
-struct Deferring(Arc<Mutex<Vec<Box<dyn Settle>>>>);
+thread_local! {
+    /// What this thread has still to settle, so that settling can be timed apart.
+    static KEPT: RefCell<Vec<Box<dyn Settle>>> = const { RefCell::new(Vec::new()) };
+}
 
-struct DeferringProbe(Arc<Mutex<Vec<Box<dyn Settle>>>>, AtomicU64);
+/// Does nothing but keep what is to be settled, by thread: a lock of the benchmark's own would be measured too.
+struct Deferring;
+
+struct DeferringProbe(AtomicU64);
 
 impl InferenceObserver for Deferring {
     fn begin(&self, begin: Begin) -> Box<dyn Probe> {
         black_box(&begin);
-        Box::new(DeferringProbe(Arc::clone(&self.0), AtomicU64::new(0)))
+        Box::new(DeferringProbe(AtomicU64::new(0)))
     }
 }
 
 impl Probe for DeferringProbe {
     fn decoded(&self, steps: u64) {
-        self.1.fetch_add(steps, Ordering::Relaxed);
+        self.0.fetch_add(steps, Ordering::Relaxed);
     }
     fn prompted(&self, tokens: u64) {
-        self.1.fetch_add(tokens, Ordering::Relaxed);
+        self.0.fetch_add(tokens, Ordering::Relaxed);
     }
     fn finish(self: Box<Self>, finish: Finish) {
         black_box(&finish.facts);
-        self.0.lock().expect("no panic while it is held").push(finish.settle);
+        KEPT.with_borrow_mut(|kept| kept.push(finish.settle));
     }
+}
+
+/// Settles what this thread has kept; nanoseconds of each.
+fn settle_kept() -> f64 {
+    let settlement = Settlement::unknown(SettleReason::NoSensor);
+    KEPT.with_borrow_mut(|kept| {
+        let count = kept.len() as f64;
+        let began = Instant::now();
+        for settle in kept.drain(..) {
+            settle.settle(&settlement);
+        }
+        began.elapsed().as_nanos() as f64 / count
+    })
 }
 
 struct Bench {
@@ -90,15 +108,12 @@ impl Bench {
         }
     }
 
-    fn genai(&self, observer: Option<Deferring>) -> GenAi {
+    fn genai(&self, observed: bool) -> GenAi {
         let builder = GenAi::builder("llama_cpp")
             .tracer(self.tracers.tracer("bench"))
             .meter(self.meters.meter("bench"))
             .profile(Profile::Core);
-        match observer {
-            Some(observer) => builder.observer(Arc::new(observer)).build(),
-            None => builder.build(),
-        }
+        if observed { builder.observer(Arc::new(Deferring)).build() } else { builder.build() }
     }
 
     fn floor(&self) -> Floor {
@@ -216,10 +231,8 @@ fn per_call(batch: u32, mut call: impl FnMut()) -> f64 {
 /// One after another, in bursts; or one at a time with cold caches between.
 fn alone(rounds: usize, batch: u32, cold: bool) -> Row {
     let bench = Bench::new();
-    let kept = Deferring(Arc::new(Mutex::new(Vec::with_capacity(batch as usize))));
-    let (floor, unobserved, observed) = (bench.floor(), bench.genai(None), bench.genai(Some(kept.clone())));
+    let (floor, unobserved, observed) = (bench.floor(), bench.genai(false), bench.genai(true));
     let model: Arc<str> = "smollm2".into();
-    let settlement = Settlement::unknown(SettleReason::NoSensor);
     let mut trash = vec![0_u64; if cold { 1 << 20 } else { 0 }];
     let mut cool = || trash.iter_mut().for_each(|word| *word = word.wrapping_add(1));
     let mut all = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
@@ -231,14 +244,7 @@ fn alone(rounds: usize, batch: u32, cold: bool) -> Row {
         cool();
         all[2].push(per_call(batch, || inference(&observed, &model)));
         cool();
-        let due = std::mem::take(&mut *kept.0.lock().expect("no panic while it is held"));
-        kept.0.lock().expect("no panic while it is held").reserve(batch as usize);
-        let count = due.len() as f64;
-        let began = Instant::now();
-        for settle in due {
-            settle.settle(&settlement);
-        }
-        all[3].push(began.elapsed().as_nanos() as f64 / count);
+        all[3].push(settle_kept());
     }
     let [floor, alone, caller, settle] = all.map(median);
     Row { floor, alone, caller, settle }
@@ -247,30 +253,27 @@ fn alone(rounds: usize, batch: u32, cold: bool) -> Row {
 /// Several threads at once, each with bursts of its own.
 fn contended(rounds: usize, batch: u32, threads: usize) -> Row {
     let bench = Bench::new();
-    let kept = Deferring(Arc::new(Mutex::new(Vec::new())));
-    let (floor, unobserved, observed) = (bench.floor(), bench.genai(None), bench.genai(Some(kept.clone())));
+    let (floor, unobserved, observed) = (bench.floor(), bench.genai(false), bench.genai(true));
     let model: Arc<str> = "smollm2".into();
-    let settlement = Settlement::unknown(SettleReason::NoSensor);
-    let together = |call: &(dyn Fn() + Sync)| {
-        let times: Vec<f64> = std::thread::scope(|scope| {
-            let started: Vec<_> = (0..threads).map(|_| scope.spawn(|| per_call(batch, call))).collect();
-            started.into_iter().filter_map(|thread| thread.join().ok()).collect()
-        });
-        median(times)
+    let thread = || {
+        let mut all = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+        for _ in 0..rounds {
+            all[0].push(per_call(batch, || floor.inference()));
+            all[1].push(per_call(batch, || inference(&unobserved, &model)));
+            all[2].push(per_call(batch, || inference(&observed, &model)));
+            all[3].push(settle_kept());
+        }
+        all
     };
     let mut all = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
-    for _ in 0..rounds {
-        all[0].push(together(&|| floor.inference()));
-        all[1].push(together(&|| inference(&unobserved, &model)));
-        all[2].push(together(&|| inference(&observed, &model)));
-        let due = std::mem::take(&mut *kept.0.lock().expect("no panic while it is held"));
-        let count = due.len() as f64;
-        let began = Instant::now();
-        for settle in due {
-            settle.settle(&settlement);
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..threads).map(|_| scope.spawn(thread)).collect();
+        for one in started.into_iter().filter_map(|thread| thread.join().ok()) {
+            for (all, one) in all.iter_mut().zip(one) {
+                all.extend(one);
+            }
         }
-        all[3].push(began.elapsed().as_nanos() as f64 / count);
-    }
+    });
     let [floor, alone, caller, settle] = all.map(median);
     Row { floor, alone, caller, settle }
 }
@@ -278,8 +281,7 @@ fn contended(rounds: usize, batch: u32, threads: usize) -> Row {
 /// Nanoseconds of a token, and of a clock reading with an atomic addition.
 fn tokens(rounds: usize, batch: u32) -> (f64, f64) {
     let bench = Bench::new();
-    let kept = Deferring(Arc::new(Mutex::new(Vec::new())));
-    let genai = bench.genai(Some(kept));
+    let genai = bench.genai(true);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let count = AtomicU64::new(0);
     let (mut token, mut bare) = (Vec::new(), Vec::new());
@@ -287,6 +289,7 @@ fn tokens(rounds: usize, batch: u32) -> (f64, f64) {
         let mut inference = genai.begin(Request::chat("smollm2").streaming());
         token.push(per_call(batch, || inference.token()));
         inference.finish();
+        settle_kept();
         bare.push(per_call(batch, || {
             black_box(clock.mono());
             count.fetch_add(1, Ordering::Relaxed);
@@ -327,7 +330,7 @@ fn table(quick: bool) {
 
 fn criterion_figures(criterion: &mut Criterion) {
     let bench = Bench::new();
-    let (floor, genai) = (bench.floor(), bench.genai(None));
+    let (floor, genai) = (bench.floor(), bench.genai(false));
     let model: Arc<str> = "smollm2".into();
     let mut group = criterion.benchmark_group("inference");
     group.bench_function("floor", |bencher| bencher.iter(|| floor.inference()));

@@ -52,11 +52,6 @@ impl Attributes {
         Self { profile, operation, list: Vec::with_capacity(room), written }
     }
 
-    /// Adds to a finished list keys that it cannot have.
-    pub(crate) fn onto(profile: Profile, operation: Operation, list: Vec<KeyValue>) -> Self {
-        Self { profile, operation, list, written: KeySet::default() }
-    }
-
     /// Writes a key unless it was written before; the first value stands.
     pub(crate) fn set(&mut self, key: Key, value: impl Into<Value>) {
         let Some(attribute) = self.profile.attribute(self.operation, key) else { return };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use opentelemetry::global::{self, BoxedTracer};
 use opentelemetry::metrics::Meter;
 use opentelemetry::trace::Tracer;
-use opentelemetry::{Context, InstrumentationScope};
+use opentelemetry::{Context, InstrumentationScope, StringValue};
 use wattspan_core::{Clock, InferenceObserver, Locality, SystemClock};
-use wattspan_semconv::{Key, Profile, provider_name};
+use wattspan_semconv::{Key, Operation, Profile, provider_name};
 
 use crate::agent::{Agent, AgentRun};
 use crate::content::ContentPolicy;
@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) instruments: Instruments,
     pub(crate) profile: Profile,
     pub(crate) provider: Arc<str>,
+    /// The same as a value that costs nothing to copy, where the name is a known one.
+    pub(crate) provider_value: StringValue,
     pub(crate) locality: Locality,
     pub(crate) observer: Option<Arc<dyn InferenceObserver>>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -220,6 +222,7 @@ impl GenAiBuilder {
             tracer: self.tracer.unwrap_or_else(|| global::tracer_with_scope(scope())),
             instruments: Instruments::new(self.profile, &meter),
             profile: self.profile,
+            provider_value: provider_value(&self.provider),
             provider: self.provider,
             locality: self.locality,
             observer: self.observer,
@@ -231,3 +234,14 @@ impl GenAiBuilder {
         GenAi { shared: Arc::new(shared) }
     }
 }
+
+/// Counting references to one name from many threads at once costs more than the rest of an attribute.
+fn provider_value(provider: &Arc<str>) -> StringValue {
+    let listed =
+        Profile::Core.attribute(Operation::Chat, Key::ProviderName).map_or(&[][..], |def| def.values);
+    let known = listed.iter().chain(&LOCAL_PROVIDERS).find(|known| ***known == **provider);
+    known.map_or_else(|| StringValue::from(Arc::clone(provider)), |known| StringValue::from(*known))
+}
+
+/// Providers of local models, which the conventions do not list.
+const LOCAL_PROVIDERS: [&str; 4] = ["llama_cpp", "llama.cpp", "ollama", "vllm"];

@@ -38,7 +38,6 @@ pub struct Inference {
     operation: Operation,
     stream: bool,
     locality: Locality,
-    model: Option<Arc<str>>,
     server: Option<(Arc<str>, Option<u16>)>,
     /// The context with the span.
     span: Context,
@@ -69,7 +68,7 @@ impl std::fmt::Debug for Inference {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Inference")
             .field("operation", &self.operation)
-            .field("model", &self.model)
+            .field("model", &self.joint.model)
             .field("role", &self.role)
             .field("started", &self.started)
             .finish_non_exhaustive()
@@ -91,7 +90,7 @@ impl Inference {
         let (name, kind) = report::inference_name(shared.profile, &request, locality);
         let inherited = request.conversation.is_none().then(|| context::conversation_of(&current)).flatten();
         let conversation = request.conversation.clone().or_else(|| inherited.clone());
-        let created = request.at_creation(shared.profile, &shared.provider, conversation.as_ref());
+        let created = request.at_creation(shared.profile, &shared.provider_value, conversation.as_ref());
         let kept = if shared.details { created.list.clone() } else { Vec::new() };
         let mut builder = shared.tracer.span_builder(name).with_kind(kind).with_start_time(wall);
         builder.attributes = Some(created.list);
@@ -125,7 +124,7 @@ impl Inference {
         for key in written {
             before.set(*key, true);
         }
-        let created = request.at_creation(shared.profile, &shared.provider, conversation.as_ref());
+        let created = request.at_creation(shared.profile, &shared.provider_value, conversation.as_ref());
         // Made as for a span of our own, then cut to what is not there yet.
         let theirs = |pair: &KeyValue| before.list.iter().any(|written| written.key == pair.key);
         let list: Vec<KeyValue> = created.list.into_iter().filter(|pair| !theirs(pair)).collect();
@@ -161,12 +160,11 @@ impl Inference {
         });
         let place = span.span().span_context().clone();
         Self {
-            joint: Joint::new(request.operation, request.model.clone(), probe),
+            joint: Joint::new(request.operation, request.model, probe),
             role: Role::Own,
             operation: request.operation,
             stream: request.stream,
             locality,
-            model: request.model,
             server: request.server,
             recording: span.span().is_recording(),
             span,
@@ -209,7 +207,6 @@ impl Inference {
             operation: request.operation,
             stream: request.stream,
             locality: request.locality.unwrap_or(shared.locality),
-            model: request.model,
             server: None,
             place: current.span().span_context().clone(),
             recording: false,
@@ -457,7 +454,7 @@ impl Inference {
         }
         let end = self.shared.clock.mono();
         let took = end.since(self.started);
-        let (added, probe) = self.joint.close();
+        let (added, probe) = Joint::close(&mut self.joint);
         for inner in added {
             self.gathered.fill_from(inner);
         }
@@ -516,8 +513,8 @@ impl Inference {
     fn attributes(&self) -> Vec<KeyValue> {
         let gathered = &self.gathered;
         let (facts, tokens) = (&gathered.facts, &gathered.facts.tokens);
-        // Room for the energy attributes as well, which settlement adds.
-        let mut out = Attributes::after(self.shared.profile, self.operation, self.written, 32);
+        let room = 10 + gathered.extra.len() + gathered.content.len();
+        let mut out = Attributes::after(self.shared.profile, self.operation, self.written, room);
         out.set_count(Key::UsageInputTokens, tokens.input());
         out.set_count(Key::UsageOutputTokens, tokens.output);
         out.set_count(Key::UsageCacheReadInputTokens, tokens.cache_read);
@@ -547,8 +544,8 @@ impl Inference {
     fn metric_attributes(&self) -> Vec<KeyValue> {
         let mut out = Attributes::new(self.shared.profile, self.operation, 9);
         out.set(Key::OperationName, self.operation.as_str());
-        out.set(Key::ProviderName, Arc::clone(&self.shared.provider));
-        out.set_option(Key::RequestModel, self.model.clone());
+        out.set(Key::ProviderName, self.shared.provider_value.clone());
+        out.set_option(Key::RequestModel, self.joint.model.clone());
         out.set_option(Key::ResponseModel, self.gathered.facts.response_model.clone());
         if let Some((address, port)) = &self.server {
             out.set(Key::ServerAddress, Arc::clone(address));

@@ -15,7 +15,7 @@ use crate::usage::ModalityUsage;
 /// The shared part of an inference.
 pub(crate) struct Joint {
     operation: Operation,
-    model: Option<Arc<str>>,
+    pub(crate) model: Option<Arc<str>>,
     /// Set once, at the begin; taken at the end. Read for each token: an uncontended read lock is two atomic operations.
     probe: RwLock<Option<Box<dyn Probe>>>,
     observed: bool,
@@ -69,8 +69,18 @@ impl Joint {
         }
     }
 
-    /// Ends the sharing: what was added, and the probe.
-    pub(crate) fn close(&self) -> (Vec<Gathered>, Option<Box<dyn Probe>>) {
+    /// Ends the sharing: what was added, and the probe. Without locks when it was never shared.
+    pub(crate) fn close(this: &mut Arc<Self>) -> (Vec<Gathered>, Option<Box<dyn Probe>>) {
+        match Arc::get_mut(this) {
+            Some(alone) => {
+                let probe = alone.probe.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+                (Vec::new(), probe)
+            }
+            None => this.close_shared(),
+        }
+    }
+
+    fn close_shared(&self) -> (Vec<Gathered>, Option<Box<dyn Probe>>) {
         self.open.store(false, Ordering::Release);
         let added = std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner));
         let probe = if self.observed {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use opentelemetry::Value;
+use opentelemetry::{StringValue, Value};
 use wattspan_core::{DeviceScope, Locality, Workload};
 use wattspan_semconv::{Key, Operation, Profile};
 
@@ -289,12 +289,12 @@ impl Request {
     pub(crate) fn at_creation(
         &mut self,
         profile: Profile,
-        provider: &Arc<str>,
+        provider: &StringValue,
         conversation: Option<&Arc<str>>,
     ) -> Attributes {
         let mut attributes = Attributes::new(profile, self.operation, 8 + self.parameters.len());
         attributes.set(Key::OperationName, self.operation.as_str());
-        attributes.set(Key::ProviderName, Arc::clone(provider));
+        attributes.set(Key::ProviderName, provider.clone());
         attributes.set_option(Key::RequestModel, self.model.clone());
         if let Some((address, port)) = &self.server {
             attributes.set(Key::ServerAddress, Arc::clone(address));

@@ -55,9 +55,11 @@ impl Settle for LiveSpan {
         }
         let span = self.context.span();
         if self.recording {
-            let mut attributes = Attributes::onto(self.profile, self.operation, self.attributes);
+            // None of the keys of a settlement can be among the others.
+            let room = if settlement.energy.is_some() { 24 } else { 8 };
+            let mut attributes = Attributes::new(self.profile, self.operation, room);
             settled(&mut attributes, settlement, self.output_tokens);
-            span.set_attributes(attributes.list);
+            span.set_attributes(self.attributes.into_iter().chain(attributes.list));
             if let Some(description) = self.status {
                 span.set_status(Status::error(description));
             }

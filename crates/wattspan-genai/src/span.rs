@@ -19,11 +19,10 @@
 //! # Ok::<(), span::AttributeError>(())
 //! ```
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use opentelemetry::trace::{Span, SpanRef, Tracer};
-use opentelemetry::{Array, KeyValue, Value};
+use opentelemetry::{Array, KeyValue, StringValue, Value};
 use wattspan_core::{Locality, TokenUsage};
 use wattspan_semconv::{AttributeType, Key, Operation, Profile, UnknownName, attr_name, provider_name};
 
@@ -94,7 +93,7 @@ pub fn inference_span<T: Tracer>(
     let locality = request.locality.unwrap_or(Locality::InProcess);
     let (name, kind) = report::inference_name(profile, &request, locality);
     let conversation = request.conversation.clone().or_else(crate::context::conversation);
-    let provider: Arc<str> = provider_name(provider).into();
+    let provider = StringValue::from(provider_name(provider).to_owned());
     let attributes = request.at_creation(profile, &provider, conversation.as_ref());
     let mut builder = tracer.span_builder(name).with_kind(kind);
     builder.attributes = Some(attributes.list);

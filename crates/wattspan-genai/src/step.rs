@@ -72,7 +72,7 @@ impl Step {
         let mut created = Attributes::new(profile, plan.operation, 6 + plan.parameters.len());
         created.set(Key::OperationName, plan.operation.as_str());
         if lists(wattspan_semconv::attr::GEN_AI_PROVIDER_NAME) {
-            created.set(Key::ProviderName, Arc::clone(&shared.provider));
+            created.set(Key::ProviderName, shared.provider_value.clone());
         }
         for (key, value) in plan.parameters {
             created.set(key, value);

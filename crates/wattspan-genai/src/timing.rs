@@ -82,20 +82,20 @@ pub(crate) struct Marks {
 /// Intervals kept before they are recorded early: half a megabyte.
 pub(crate) const MAX_INTERVALS: usize = 65_536;
 
-/// Room for a short answer, so that its tokens allocate nothing.
-const FIRST_INTERVALS: usize = 256;
+/// Room for a short answer: half a kilobyte, which allocators keep at hand.
+const FIRST_INTERVALS: usize = 64;
 
 impl Marks {
     /// A chunk has come. `keep` tells whether the time between chunks is wanted.
     pub(crate) fn chunk(&mut self, now: MonoTime, keep: bool) {
         match self.last_chunk {
-            None => {
-                self.first_chunk = Some(now);
-                if keep {
+            None => self.first_chunk = Some(now),
+            Some(last) if keep => {
+                if self.intervals.is_empty() {
                     self.intervals.reserve(FIRST_INTERVALS);
                 }
+                self.intervals.push(now.nanos().saturating_sub(last.nanos()));
             }
-            Some(last) if keep => self.intervals.push(now.nanos().saturating_sub(last.nanos())),
             Some(_) => {}
         }
         self.last_chunk = Some(now);
