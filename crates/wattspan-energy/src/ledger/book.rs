@@ -19,6 +19,8 @@ use crate::uncertainty::{Exposure, PART_TIME, Random, Surroundings, UncertaintyM
 #[derive(Debug)]
 pub(super) struct Book {
     pub(super) device: Arc<Device>,
+    /// Relative uncertainty of its gain, where it was calibrated.
+    pub(super) gain: Option<f64>,
     queue: VecDeque<Queued>,
     /// Up to here intervals are final.
     pub(super) closed_to: MonoTime,
@@ -276,9 +278,10 @@ impl Book {
     pub(super) const BYTES_PER_INFERENCE: usize =
         size_of::<Active>() + size_of::<Sums>() + size_of::<Account>();
 
-    pub(super) fn new(device: Arc<Device>, from: MonoTime) -> Self {
+    pub(super) fn new(device: Arc<Device>, from: MonoTime, gain: Option<f64>) -> Self {
         Self {
             device,
+            gain,
             queue: VecDeque::new(),
             closed_to: from,
             received: (MonoTime::ZERO, from),

@@ -25,7 +25,7 @@ use crate::Measured;
 use crate::flags::Cadence;
 use crate::uncertainty::UncertaintyModel;
 use book::{Book, Context, Scratch, marked};
-use settle::{Case, Entry, settled};
+use settle::{Case, Entry, Tally};
 use work::WorkTrack;
 
 pub use policy::{ByTime, ByTokens, SharePolicy, Work};
@@ -372,9 +372,9 @@ impl Ledger {
 
     /// The book of a device, which knows all that is open.
     fn book(&mut self, device: &Arc<Device>, from: MonoTime) -> &mut Book {
-        let slots = &self.slots;
+        let (slots, gains) = (&self.slots, &self.config.gains);
         self.books.entry(device.id.clone()).or_insert_with(|| {
-            let mut book = Book::new(Arc::clone(device), from);
+            let mut book = Book::new(Arc::clone(device), from, gains.get(&device.id).copied());
             let open = slots.iter().enumerate();
             let mut open: Vec<_> = open.filter_map(|(slot, known)| Some((slot, known.as_ref()?))).collect();
             open.sort_unstable_by_key(|(_, inference)| inference.seq);
@@ -417,20 +417,6 @@ impl Ledger {
         self.marked -= usize::from(inference.work.has_marks());
         let end = inference.end.unwrap_or(inference.begin);
         let model = &self.config.uncertainty;
-        let mut entries = Vec::with_capacity(self.books.len());
-        for book in self.books.values_mut() {
-            let Some(charged) = book.in_scope(&inference.scope) else { continue };
-            let last = book.closed_to >= end;
-            let figures = book.take(inference.seq, model, last);
-            if charged && let Some(figures) = figures {
-                let device = Arc::clone(&book.device);
-                let gain = self.config.gains.get(&device.id).copied();
-                entries.push(Entry { device, figures, lowest: book.lowest(), gain });
-            }
-        }
-        if inference.forgotten {
-            return None;
-        }
         let missing = match &inference.scope {
             DeviceScope::Gpus(ids) | DeviceScope::Only(ids) => {
                 ids.iter().any(|id| !self.books.contains_key(id))
@@ -449,7 +435,17 @@ impl Ledger {
             cadence: self.cadence.period(),
             decode: (steps >= 1.0).then(|| length.div_f64(steps)),
         };
-        Some(settled(case, entries, &self.tariffs, model))
+        let mut tally = Tally::new(case, self.books.len());
+        for book in self.books.values_mut() {
+            let Some(charged) = book.in_scope(&inference.scope) else { continue };
+            let last = book.closed_to >= end;
+            let figures = book.take(inference.seq, model, last);
+            if charged && let Some(figures) = figures {
+                let (device, lowest, gain) = (&book.device, book.lowest(), book.gain);
+                tally.add(Entry { device, figures, lowest, gain }, model);
+            }
+        }
+        (!inference.forgotten).then(|| tally.settled(&self.tariffs))
     }
 }
 

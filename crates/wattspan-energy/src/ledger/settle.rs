@@ -1,7 +1,6 @@
 //! Puts an inference's figure together from its accounts.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use wattspan_core::{
@@ -14,12 +13,13 @@ use super::book::Figures;
 use crate::flags::keeps_step;
 use crate::uncertainty::{UncertaintyModel, half_widths};
 
-/// An account with the device that it is on.
-pub(super) struct Entry {
-    pub(super) device: Arc<Device>,
+/// What an inference has had of a device, and what else is known of that device.
+pub(super) struct Entry<'a> {
+    pub(super) device: &'a Device,
     pub(super) figures: Figures,
     /// Lowest draw that the device was seen at, in watts.
     pub(super) lowest: f64,
+    /// Relative uncertainty of its gain, where it has its own.
     pub(super) gain: Option<f64>,
 }
 
@@ -37,51 +37,10 @@ pub(super) struct Case {
     pub(super) decode: Option<Duration>,
 }
 
-pub(super) fn settled(
+/// Adds an inference's devices up.
+pub(super) struct Tally {
     case: Case,
-    entries: Vec<Entry>,
-    tariffs: &[(MonoTime, u32)],
-    model: &UncertaintyModel,
-) -> Settled {
-    let length = case.end.since(case.begin);
-    let mut tally = Tally { devices: Vec::with_capacity(entries.len()), ..Tally::default() };
-    let mut coverage = if case.missing { Ratio::ZERO } else { Ratio::ONE };
-    for entry in entries {
-        let covered = covered(&entry.figures, length);
-        coverage = coverage.min(covered);
-        if entry.figures.is_measured() {
-            tally.add(&case, entry, covered, model);
-        }
-    }
-    let by_tariff = in_order(tally.tariffs, tariffs);
-    let Some(method) = tally.method else {
-        return Settled { id: case.id, energy: None, by_tariff };
-    };
-    let total: Joules = tally.devices.iter().map(|share| share.energy).sum();
-    let mut energy = InferenceEnergy::new(total, method, case.policy);
-    energy.uncertainty = Some(half_widths(tally.random, tally.systematic));
-    energy.coverage = coverage;
-    energy.idle = tally.devices.iter().map(|share| share.idle).sum::<Option<Joules>>();
-    energy.policy_spread = tally.devices.iter().map(|share| share.policy_spread).sum();
-    if tally.below {
-        energy.flags.push(EnergyFlag::BelowResolution);
-        energy.bounds = Some(EnergyRange { low: tally.low.min(tally.high), high: tally.high });
-    }
-    if tally.aliasing {
-        energy.flags.push(EnergyFlag::AliasingPossible);
-    }
-    if tally.disagreement {
-        energy.flags.push(EnergyFlag::CrossCheckFailed);
-    }
-    if case.early {
-        energy.flags.push(EnergyFlag::SettledEarly);
-    }
-    energy.devices = tally.devices;
-    Settled { id: case.id, energy: Some(energy), by_tariff }
-}
-
-#[derive(Default)]
-struct Tally {
+    coverage: Ratio,
     devices: Vec<DeviceShare>,
     method: Option<Method>,
     random: f64,
@@ -95,8 +54,60 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, case: &Case, entry: Entry, coverage: Ratio, model: &UncertaintyModel) {
+    pub(super) fn new(case: Case, devices: usize) -> Self {
+        Self {
+            coverage: if case.missing { Ratio::ZERO } else { Ratio::ONE },
+            case,
+            devices: Vec::with_capacity(devices),
+            method: None,
+            random: 0.0,
+            systematic: 0.0,
+            tariffs: Vec::new(),
+            below: false,
+            aliasing: false,
+            disagreement: false,
+            low: Joules::ZERO,
+            high: Joules::ZERO,
+        }
+    }
+
+    /// The figure of all devices together.
+    pub(super) fn settled(self, tariffs: &[(MonoTime, u32)]) -> Settled {
+        let by_tariff = in_order(self.tariffs, tariffs);
+        let Some(method) = self.method else {
+            return Settled { id: self.case.id, energy: None, by_tariff };
+        };
+        let total: Joules = self.devices.iter().map(|share| share.energy).sum();
+        let mut energy = InferenceEnergy::new(total, method, self.case.policy);
+        energy.uncertainty = Some(half_widths(self.random, self.systematic));
+        energy.coverage = self.coverage;
+        energy.idle = self.devices.iter().map(|share| share.idle).sum::<Option<Joules>>();
+        energy.policy_spread = self.devices.iter().map(|share| share.policy_spread).sum();
+        if self.below {
+            energy.flags.push(EnergyFlag::BelowResolution);
+            energy.bounds = Some(EnergyRange { low: self.low.min(self.high), high: self.high });
+        }
+        if self.aliasing {
+            energy.flags.push(EnergyFlag::AliasingPossible);
+        }
+        if self.disagreement {
+            energy.flags.push(EnergyFlag::CrossCheckFailed);
+        }
+        if self.case.early {
+            energy.flags.push(EnergyFlag::SettledEarly);
+        }
+        energy.devices = self.devices;
+        Settled { id: self.case.id, energy: Some(energy), by_tariff }
+    }
+
+    pub(super) fn add(&mut self, entry: Entry<'_>, model: &UncertaintyModel) {
         let Entry { device, figures, lowest, gain } = entry;
+        let case = &self.case;
+        let coverage = covered(&figures, case.end.since(case.begin));
+        self.coverage = self.coverage.min(coverage);
+        if !figures.is_measured() {
+            return;
+        }
         let model = UncertaintyModel { gain: gain.unwrap_or(model.gain), ..*model };
         let length = case.end.since(case.begin).as_secs_f64();
         let energy = figures.energy();
