@@ -65,6 +65,15 @@ impl Collectors {
         let gpu = config.flag(Setting::Gpu).then_some(()).ok_or(Setting::Gpu);
         let host = config.flag(Setting::Host).then_some(()).ok_or(Setting::Host);
 
+        #[cfg(feature = "host")]
+        collectors.add("host", host, || {
+            let mut options = wattspan_host::HostOptions::default();
+            options.battery = config.flag(Setting::Battery);
+            wattspan_host::HostCollector::open(options)
+        });
+        #[cfg(not(feature = "host"))]
+        collectors.note("host", Outcome::NotCompiled);
+
         #[cfg(feature = "nvidia")]
         collectors.add("nvidia", gpu, || {
             let mut options = wattspan_nvidia::NvidiaOptions::default();
@@ -75,7 +84,11 @@ impl Collectors {
         collectors.note("nvidia", Outcome::NotCompiled);
 
         #[cfg(feature = "amd")]
-        collectors.add("amd", gpu, || wattspan_amd::AmdCollector::open(&wattspan_amd::AmdOptions::default()));
+        {
+            let mut options = wattspan_amd::AmdOptions::default();
+            options.apu = collectors.apu();
+            collectors.add("amd", gpu, || wattspan_amd::AmdCollector::open(&options));
+        }
         #[cfg(not(feature = "amd"))]
         collectors.note("amd", Outcome::NotCompiled);
 
@@ -85,15 +98,6 @@ impl Collectors {
         });
         #[cfg(not(feature = "apple"))]
         collectors.note("apple", Outcome::NotCompiled);
-
-        #[cfg(feature = "host")]
-        collectors.add("host", host, || {
-            let mut options = wattspan_host::HostOptions::default();
-            options.battery = config.flag(Setting::Battery);
-            wattspan_host::HostCollector::open(options)
-        });
-        #[cfg(not(feature = "host"))]
-        collectors.note("host", Outcome::NotCompiled);
 
         // Without any of the features above the settings have no reader.
         let _ = (gpu, host);
@@ -120,6 +124,20 @@ impl Collectors {
     /// Gives the collectors away, for composing a monitor by hand.
     pub fn into_inner(self) -> Vec<Box<dyn Collector>> {
         self.opened
+    }
+
+    /// Whose joules an APU's graphics are: the CPU package's where that one is counted, else its own.
+    #[cfg(feature = "amd")]
+    fn apu(&self) -> wattspan_amd::ApuEnergy {
+        let devices = self.devices();
+        let package = devices.iter().find(|device| {
+            device.kind == DeviceKind::Cpu
+                && device.vendor == wattspan_core::Vendor::Amd
+                && (device.counter.is_some() || device.power.is_some())
+        });
+        package.map_or(wattspan_amd::ApuEnergy::Counted, |package| {
+            wattspan_amd::ApuEnergy::PartOf(package.id.clone())
+        })
     }
 
     fn note(&mut self, collector: &'static str, outcome: Outcome) {
