@@ -86,6 +86,11 @@ impl Failure {
         (self.error_type, self.message, self.exception)
     }
 
+    /// Whether it is the end of something that was dropped, other than by a panic.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.error_type == CANCELLED && self.message.is_none()
+    }
+
     /// The end of something that was dropped before it ended.
     pub(crate) fn dropped() -> Self {
         Self::new(if std::thread::panicking() { PANIC } else { CANCELLED })

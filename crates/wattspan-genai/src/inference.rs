@@ -252,11 +252,13 @@ impl Inference {
         self.mark(now);
     }
 
-    /// The first chunk with output has come.
+    /// The first output has come. For callers that do not mark tokens: [`token`](Self::token) and
+    /// [`tokens`](Self::tokens) tell it by themselves.
     pub fn first_token(&mut self) {
         if self.gathered.facts.first_token.is_none() {
             let now = self.shared.clock.mono();
-            self.mark(now);
+            // No chunk is marked: the token that is told next may be in the same one.
+            self.gathered.marks.first_chunk.get_or_insert(now);
             self.output(now);
         }
     }
@@ -449,6 +451,7 @@ impl Inference {
             return;
         }
         if self.role == Role::Added {
+            self.gathered.failure = failure;
             self.joint.add(std::mem::take(&mut self.gathered));
             return;
         }
@@ -458,6 +461,11 @@ impl Inference {
         for inner in added {
             self.gathered.fill_from(inner);
         }
+        // One that is dropped after the call inside it failed has not been cancelled: an error was passed on.
+        let failure = match (failure, self.gathered.failure.take()) {
+            (Some(dropped), Some(inside)) if dropped.is_cancelled() => Some(inside),
+            (failure, _) => failure,
+        };
         let (error_type, message, exception) = failure.map_or((None, None, None), |failure| {
             let (error_type, message, exception) = failure.parts();
             (Some(error_type), message, exception)

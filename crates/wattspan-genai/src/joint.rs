@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use wattspan_core::{Facts, LatePhases, MonoTime, Probe, TokenUsage};
 use wattspan_semconv::{Key, Operation};
 
+use crate::failure::Failure;
 use crate::timing::{Marks, ServerTimings};
 use crate::usage::ModalityUsage;
 
@@ -102,6 +103,8 @@ pub(crate) struct Gathered {
     pub(crate) modalities: Option<Box<ModalityUsage>>,
     pub(crate) extra: Vec<(Key, Value)>,
     pub(crate) content: Vec<(Content, Json)>,
+    /// How an inference inside failed, when the latest one did.
+    pub(crate) failure: Option<Failure>,
 }
 
 /// A content attribute. Names of prompt variables are the template's own.
@@ -148,6 +151,7 @@ impl Gathered {
             self.phases = inner.phases;
         }
         self.server = self.server.or(inner.server);
+        self.failure = inner.failure;
         self.marks.join(inner.marks);
         self.modalities = self.modalities.take().or(inner.modalities);
         for (key, value) in inner.extra {

@@ -88,15 +88,12 @@ const FIRST_INTERVALS: usize = 64;
 impl Marks {
     /// A chunk has come. `keep` tells whether the time between chunks is wanted.
     pub(crate) fn chunk(&mut self, now: MonoTime, keep: bool) {
-        match self.last_chunk {
-            None => self.first_chunk = Some(now),
-            Some(last) if keep => {
-                if self.intervals.is_empty() {
-                    self.intervals.reserve(FIRST_INTERVALS);
-                }
-                self.intervals.push(now.nanos().saturating_sub(last.nanos()));
+        self.first_chunk.get_or_insert(now);
+        if let Some(last) = self.last_chunk.filter(|_| keep) {
+            if self.intervals.is_empty() {
+                self.intervals.reserve(FIRST_INTERVALS);
             }
-            Some(_) => {}
+            self.intervals.push(now.nanos().saturating_sub(last.nanos()));
         }
         self.last_chunk = Some(now);
     }

@@ -129,6 +129,25 @@ fn an_open_inference_is_added_to_and_not_doubled() {
 }
 
 #[test]
+fn a_failure_inside_is_told_when_the_outer_one_is_dropped_with_it() {
+    let told = |end: fn(wattspan_genai::Inference)| {
+        let rig = Rig::new(Profile::Core);
+        let genai = rig.genai();
+        let outer = genai.begin(Request::chat("m"));
+        {
+            let _guard = outer.context().clone().attach();
+            genai.begin(Request::chat("m")).fail("503");
+        }
+        end(outer);
+        value(&rig.span().attributes, "error.type").map(|value| value.as_str().into_owned())
+    };
+    assert_eq!(told(drop).as_deref(), Some("503"));
+    // The caller knows best: another try may have gone well, or the fault was another.
+    assert_eq!(told(wattspan_genai::Inference::finish), None);
+    assert_eq!(told(|outer| outer.fail("gave_up")).as_deref(), Some("gave_up"));
+}
+
+#[test]
 fn another_inference_inside_stays_its_own() {
     let rig = Rig::new(Profile::Core);
     let genai = rig.genai();

@@ -279,7 +279,7 @@ fn case_measurement_03_a_wall_clock_step_changes_no_duration() {
 }
 
 #[test]
-fn a_count_that_comes_later_replaces_and_an_absent_one_erases_nothing() {
+fn case_streaming_06_an_absent_count_erases_none() {
     // message_start: input 412, output 2; message_delta: input null, output 89.
     let rig = Rig::new(Profile::Core);
     let mut inference = rig.genai().begin(Request::chat("m"));
@@ -297,7 +297,7 @@ fn a_count_that_comes_later_replaces_and_an_absent_one_erases_nothing() {
 }
 
 #[test]
-fn what_nobody_reported_is_absent() {
+fn case_streaming_10_tokens_that_nobody_reported_are_absent() {
     let rig = Rig::new(Profile::Core);
     let mut inference = rig.genai().begin(Request::chat("m").streaming());
     inference.token();
@@ -317,6 +317,33 @@ fn what_nobody_reported_is_absent() {
         ]
     );
     assert!(rig.points("gen_ai.client.token.usage").is_empty());
+}
+
+#[test]
+fn case_streaming_04_a_later_count_replaces_and_is_not_added() {
+    // message_start: input 25, output 1; message_delta: output 15, cumulative.
+    let rig = Rig::new(Profile::Core);
+    let mut inference = rig.genai().begin(Request::chat("m"));
+    let mut tokens = TokenUsage::default();
+    tokens.fresh = Some(25);
+    tokens.output = Some(1);
+    inference.usage(tokens);
+    tokens = TokenUsage::default();
+    tokens.output = Some(15);
+    inference.usage(tokens);
+    inference.finish();
+    let span = rig.span();
+    assert_eq!(value(&span.attributes, "gen_ai.usage.input_tokens"), Some(&Value::I64(25)));
+    assert_eq!(value(&span.attributes, "gen_ai.usage.output_tokens"), Some(&Value::I64(15)));
+}
+
+#[test]
+fn an_inference_goes_from_thread_to_thread() {
+    fn check<T: Send + Sync + 'static>() {}
+    check::<GenAi>();
+    check::<wattspan_genai::Inference>();
+    check::<wattspan_genai::ToolCall>();
+    check::<wattspan_genai::AgentRun>();
 }
 
 #[test]

@@ -107,6 +107,55 @@ fn the_genai_profile_counts_tokens_by_direction_and_modality() {
 }
 
 #[test]
+fn case_semconv_07_points_of_a_direction_add_up_to_its_tokens() {
+    // 100 input of which 50 from the cache, 200 output of which 150 reasoning.
+    for profile in Profile::ALL {
+        let rig = Rig::new(profile);
+        let mut inference = rig.genai().begin(Request::chat("m"));
+        let mut tokens = usage(50, 200);
+        tokens.cache_read = Some(50);
+        tokens.reasoning = Some(150);
+        inference.usage(tokens);
+        let mut modalities = ModalityUsage::default();
+        modalities.text.input = Some(100);
+        modalities.text.output = Some(200);
+        inference.usage_by_modality(modalities);
+        inference.finish();
+        let sum = |name: &str, kind: Option<&str>| {
+            let points = rig.points(name);
+            let of = points.iter().filter(|point| point.get("gen_ai.token.type") == kind);
+            of.map(|point| point.sum).sum::<f64>()
+        };
+        let got = match profile {
+            Profile::Core => {
+                let name = "gen_ai.client.token.usage";
+                (sum(name, Some("input")), sum(name, Some("output")))
+            }
+            Profile::GenAi => (
+                sum("gen_ai.client.inference.usage.input_tokens", None),
+                sum("gen_ai.client.inference.usage.output_tokens", None),
+            ),
+        };
+        assert_eq!(got, (100.0, 200.0), "{profile}");
+    }
+}
+
+#[test]
+fn the_first_token_and_the_token_itself_are_one_chunk() {
+    let rig = Rig::new(Profile::Core);
+    let mut inference = rig.genai().begin(Request::chat("m").streaming());
+    rig.advance(0.5);
+    inference.first_token();
+    inference.token();
+    rig.advance(0.25);
+    inference.token();
+    inference.finish();
+    let points = rig.points("gen_ai.client.operation.time_per_output_chunk");
+    assert_eq!((points[0].count, points[0].sum), (1, 0.25));
+    assert_eq!(rig.points("gen_ai.client.operation.time_to_first_chunk")[0].sum, 0.5);
+}
+
+#[test]
 fn embeddings_and_rerank_have_their_instruments() {
     for (profile, want) in [
         (Profile::Core, vec!["gen_ai.client.operation.duration", "gen_ai.client.token.usage"]),
