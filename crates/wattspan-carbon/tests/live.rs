@@ -352,19 +352,13 @@ fn many_readers_make_one_request() {
 
 #[test]
 fn four_requests_run_at_once_and_no_more() {
-    /// Requests begun, under way, and the most that were under way together.
-    type Counts = (Mutex<(usize, usize, usize)>, Condvar);
-    let counts: Arc<Counts> = Arc::default();
-    let shared = Arc::clone(&counts);
+    let gate: Arc<(Mutex<bool>, Condvar)> = Arc::default();
+    let (shared, begun) = (Arc::clone(&gate), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&begun);
     let stub = Stub::start(move |request| {
-        let mut guard = shared.0.lock().unwrap();
-        guard.0 += 1;
-        guard.1 += 1;
-        guard.2 = guard.2.max(guard.1);
-        shared.1.notify_all();
-        // Nobody is answered before four have come.
-        let (mut guard, _) = shared.1.wait_timeout_while(guard, PATIENCE, |counts| counts.0 < 4).unwrap();
-        guard.1 -= 1;
+        count.fetch_add(1, Ordering::SeqCst);
+        let guard = shared.0.lock().unwrap();
+        drop(shared.1.wait_timeout_while(guard, PATIENCE, |open| !*open).unwrap());
         reply(200, latest(request.query("zone").unwrap(), "50", TEN))
     });
     let clock = clock();
@@ -374,9 +368,14 @@ fn four_requests_run_at_once_and_no_more() {
     for zone in zones {
         source.latest(&place(zone), clock.wall());
     }
+    wait_until("four requests", || begun.load(Ordering::SeqCst) == 4);
+    // All that can be taken has been taken before the first request is sent.
+    assert_eq!(source.status().iter().filter(|status| status.asking).count(), 4);
+    *gate.0.lock().unwrap() = true;
+    gate.1.notify_all();
     assert!(worker.wait_idle(PATIENCE));
-    let (begun, under_way, most) = *counts.0.lock().unwrap();
-    assert_eq!((begun, under_way, most), (zones.len(), 0, 4));
+    assert_eq!(begun.load(Ordering::SeqCst), zones.len());
+    assert!(source.status().iter().all(|status| !status.asking && status.problem.is_none()));
 }
 
 const GB_NOON: &str = r#"{"data":[{"from":"2026-03-10T10:00Z","to":"2026-03-10T10:30Z","intensity":{"forecast":141,"actual":ACTUAL,"index":"moderate"}}]}"#;

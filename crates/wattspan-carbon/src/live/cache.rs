@@ -205,7 +205,8 @@ impl Cache {
                 zone: query.to_string(),
                 answered: entry.answered.map(|answered| now.since(answered)),
                 problem: entry.problem.clone(),
-                next: if entry.in_flight { Duration::ZERO } else { entry.due.max(self.hold).since(now) },
+                asking: entry.in_flight,
+                next: entry.due.max(self.hold).since(now),
             })
             .collect();
         all.sort_by(|a, b| a.zone.cmp(&b.zone));

@@ -36,7 +36,9 @@ pub struct ZoneStatus {
     pub answered: Option<Duration>,
     /// Why it did not answer the last time; `None` if it did.
     pub problem: Option<String>,
-    /// When it is asked again; zero while it is being asked.
+    /// Whether it is being asked now.
+    pub asking: bool,
+    /// When it may be asked again; zero when it may be now.
     pub next: Duration,
 }
 

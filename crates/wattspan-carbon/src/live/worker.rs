@@ -346,3 +346,27 @@ impl Drop for Request {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::UkCarbonIntensity;
+
+    #[test]
+    fn a_request_that_is_given_up_frees_its_zone() {
+        let worker = Worker::start(WorkerOptions::new()).unwrap();
+        let shared = Arc::clone(&worker.0.shared);
+        let now = shared.options.clock.mono();
+        let mut cache = Cache::new(Duration::from_secs(60));
+        let query = Query::Zone("GB".into());
+        cache.look(&query, SystemTime::now(), now);
+        assert_eq!(cache.take_due(now), Some(query.clone()));
+        let provider = Provider::UkCarbonIntensity(UkCarbonIntensity::new());
+        // Not attached, so that the worker makes no request of its own.
+        let source = Arc::new(Source { provider, cache: Mutex::new(cache), client: OnceLock::new() });
+        drop(Request { shared, source: Arc::clone(&source), query, done: false });
+        let status = lock(&source.cache).status(now);
+        assert!(!status[0].asking);
+        assert_eq!(status[0].problem.as_deref(), Some("the request was given up"));
+    }
+}
