@@ -44,7 +44,7 @@ impl Failure {
         Self::new(io_type(error.kind())).exception("std::io::Error").message(error.to_string())
     }
 
-    /// Any error: the type is the last part of its Rust type's path, such as `DecodeError`. An input or output error
+    /// Any error: the type is the last part of its Rust type's path, such as `DecodeError`, or `crate::Error`. An input or output error
     /// anywhere among its causes gives its kind instead, since that tells more.
     ///
     /// The messages of the error and of its causes are kept, once each.
@@ -56,7 +56,7 @@ impl Failure {
             io = inner.downcast_ref::<io::Error>();
             cause = inner.source();
         }
-        let failure = Self::new(io.map_or_else(|| last_part(path), |io| io_type(io.kind())));
+        let failure = Self::new(io.map_or_else(|| last_part(path), |io| io_type(io.kind()).into()));
         failure.exception(path).message(chain(error))
     }
 
@@ -139,10 +139,16 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// `a::b::Kind<T>` without path and parameters.
-fn last_part(path: &'static str) -> &'static str {
+/// `a::b::Kind<T>` without path and parameters. A type that is only called `Error` keeps the name of its crate.
+fn last_part(path: &'static str) -> Cow<'static, str> {
     let plain = path.split('<').next().unwrap_or(path);
-    plain.rsplit("::").next().unwrap_or(plain)
+    match plain.rsplit("::").next().unwrap_or(plain) {
+        "Error" => match plain.split_once("::") {
+            Some((of, _)) => Cow::Owned(format!("{of}::Error")),
+            None => Cow::Borrowed("Error"),
+        },
+        name => Cow::Borrowed(name),
+    }
 }
 
 fn io_type(kind: io::ErrorKind) -> &'static str {
@@ -214,5 +220,6 @@ mod tests {
     fn parameters_and_path_are_no_part_of_the_type() {
         assert_eq!(last_part("a::b::SendError<core::option::Option<x::Y>>"), "SendError");
         assert_eq!(last_part("Plain"), "Plain");
+        assert_eq!(last_part("reqwest::error::Error"), "reqwest::Error");
     }
 }

@@ -3,27 +3,26 @@
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use opentelemetry::trace::{SpanContext, SpanKind, TraceContextExt as _, Tracer as _};
+use opentelemetry::trace::{SpanContext, SpanKind};
 use opentelemetry::{Context, KeyValue, Value};
 use serde_json::Value as Json;
-use wattspan_core::{
-    Begin, Finish, LatePhases, Locality, MonoTime, Settle, SettleReason, Settlement, TokenUsage, TraceRef,
-};
+use wattspan_core::{LatePhases, Locality, MonoTime, TokenUsage};
 use wattspan_semconv::{Key, Operation};
 
-use crate::attributes::{Attributes, KeySet, count_value};
+use crate::attributes::{KeySet, count_value};
 use crate::content::{ContentKind, Message, Part, ToolDefinition};
-use crate::context::{self, OpenInference, RunningAgent};
+use crate::context::{self, OpenInference};
 use crate::evaluation::Evaluation;
 use crate::failure::Failure;
 use crate::genai::Shared;
-use crate::instruments::Slot;
 use crate::joint::{Content, Gathered, Joint};
-use crate::report;
-use crate::request::{Request, is_reserved};
-use crate::settle::{ChunkTimes, LiveSpan};
+use crate::request::is_reserved;
+use crate::settle::ChunkTimes;
 use crate::timing::{MAX_INTERVALS, ServerTimings, Timing};
 use crate::usage::ModalityUsage;
+
+mod begin;
+mod end;
 
 /// An inference in flight.
 ///
@@ -76,153 +75,6 @@ impl std::fmt::Debug for Inference {
 }
 
 impl Inference {
-    pub(crate) fn begin(shared: Arc<Shared>, mut request: Request) -> Self {
-        let current = Context::current();
-        if !request.separate
-            && let Some(OpenInference(Some(joint))) = current.get::<OpenInference>()
-            && joint.is_same(request.operation, request.model.as_ref())
-        {
-            let joint = Arc::clone(joint);
-            return Self::added(shared, joint, current, request);
-        }
-        let (started, wall) = (shared.clock.mono(), shared.clock.wall());
-        let locality = request.locality.unwrap_or(shared.locality);
-        let (name, kind) = report::inference_name(shared.profile, &request, locality);
-        let inherited = request.conversation.is_none().then(|| context::conversation_of(&current)).flatten();
-        let conversation = request.conversation.clone().or_else(|| inherited.clone());
-        let created = request.at_creation(shared.profile, &shared.provider_value, conversation.as_ref());
-        let kept = if shared.details { created.list.clone() } else { Vec::new() };
-        let mut builder = shared.tracer.span_builder(name).with_kind(kind).with_start_time(wall);
-        builder.attributes = Some(created.list);
-        let span = shared.tracer.build_with_context(builder, &current);
-        if let Some(RunningAgent(agent)) = current.get::<RunningAgent>() {
-            agent.add_inference();
-        }
-        let context = current.with_span(span);
-        Self::measured(
-            shared,
-            request,
-            context,
-            (started, wall),
-            locality,
-            conversation,
-            created.written,
-            kept,
-        )
-    }
-
-    pub(crate) fn adopt(
-        shared: Arc<Shared>,
-        context: Context,
-        mut request: Request,
-        written: &[Key],
-    ) -> Self {
-        let times = (shared.clock.mono(), shared.clock.wall());
-        let locality = request.locality.unwrap_or(shared.locality);
-        let conversation = request.conversation.clone().or_else(|| context::conversation_of(&context));
-        let mut before = Attributes::new(shared.profile, request.operation, written.len());
-        for key in written {
-            before.set(*key, true);
-        }
-        let created = request.at_creation(shared.profile, &shared.provider_value, conversation.as_ref());
-        // Made as for a span of our own, then cut to what is not there yet.
-        let theirs = |pair: &KeyValue| before.list.iter().any(|written| written.key == pair.key);
-        let list: Vec<KeyValue> = created.list.into_iter().filter(|pair| !theirs(pair)).collect();
-        let kept = if shared.details { list.clone() } else { Vec::new() };
-        context.span().set_attributes(list);
-        let mut all = created.written;
-        all.extend(&before.written);
-        if let Some(RunningAgent(agent)) = context.get::<RunningAgent>() {
-            agent.add_inference();
-        }
-        Self::measured(shared, request, context, times, locality, conversation, all, kept)
-    }
-
-    #[allow(clippy::too_many_arguments)] // The one place where an inference is put together.
-    fn measured(
-        shared: Arc<Shared>,
-        request: Request,
-        span: Context,
-        (started, wall): (MonoTime, SystemTime),
-        locality: Locality,
-        conversation: Option<Arc<str>>,
-        written: KeySet,
-        created: Vec<KeyValue>,
-    ) -> Self {
-        let probe = shared.observer.as_ref().map(|observer| {
-            let mut begin =
-                Begin::new(started, wall, request.operation.as_str(), Arc::clone(&shared.provider));
-            begin.model.clone_from(&request.model);
-            begin.workload = request.workload;
-            begin.locality = locality;
-            begin.devices = request.devices;
-            observer.begin(begin)
-        });
-        let place = span.span().span_context().clone();
-        Self {
-            joint: Joint::new(request.operation, request.model, probe),
-            role: Role::Own,
-            operation: request.operation,
-            stream: request.stream,
-            locality,
-            server: request.server,
-            recording: span.span().is_recording(),
-            span,
-            place,
-            outward: OnceLock::new(),
-            conversation,
-            started,
-            wall,
-            written,
-            created,
-            gathered: Gathered::default(),
-            done: false,
-            shared,
-        }
-    }
-
-    fn added(shared: Arc<Shared>, joint: Arc<Joint>, current: Context, mut request: Request) -> Self {
-        let mut gathered = Gathered::default();
-        for (key, value) in request.parameters.drain(..) {
-            gathered.set(key, value);
-        }
-        if request.stream {
-            gathered.set(Key::RequestStream, true.into());
-        }
-        if let Some(model) = &request.model {
-            gathered.set(Key::RequestModel, Arc::clone(model).into());
-        }
-        if let Some(id) = &request.conversation {
-            gathered.set(Key::ConversationId, Arc::clone(id).into());
-        }
-        if let Some((address, port)) = &request.server {
-            gathered.set(Key::ServerAddress, Arc::clone(address).into());
-            if let Some(port) = port {
-                gathered.set(Key::ServerPort, i64::from(*port).into());
-            }
-        }
-        Self {
-            joint,
-            role: Role::Added,
-            operation: request.operation,
-            stream: request.stream,
-            locality: request.locality.unwrap_or(shared.locality),
-            server: None,
-            place: current.span().span_context().clone(),
-            recording: false,
-            outward: OnceLock::from(current.clone()),
-            span: current,
-            conversation: None,
-            started: shared.clock.mono(),
-            wall: shared.clock.wall(),
-            written: KeySet::default(),
-            created: Vec::new(),
-            gathered,
-            done: false,
-            shared,
-        }
-    }
-
     /// The context of its span, for outgoing calls and child spans. Run a future in it with
     /// [`context::with_context`], and write it into headers with
     /// [`context::inject`]. It is of no use after the end.
@@ -444,187 +296,6 @@ impl Inference {
     /// Ends it with an error of the program: its type and its message.
     pub fn fail_with<E: std::error::Error + 'static>(self, error: &E) {
         self.fail(Failure::from_error(error));
-    }
-
-    fn end(&mut self, failure: Option<Failure>) {
-        if std::mem::replace(&mut self.done, true) {
-            return;
-        }
-        if self.role == Role::Added {
-            self.gathered.failure = failure;
-            self.joint.add(std::mem::take(&mut self.gathered));
-            return;
-        }
-        let end = self.shared.clock.mono();
-        let took = end.since(self.started);
-        let (added, probe) = Joint::close(&mut self.joint);
-        for inner in added {
-            self.gathered.fill_from(inner);
-        }
-        // One that is dropped after the call inside it failed has not been cancelled: an error was passed on.
-        let failure = match (failure, self.gathered.failure.take()) {
-            (Some(dropped), Some(inside)) if dropped.is_cancelled() => Some(inside),
-            (failure, _) => failure,
-        };
-        let (error_type, message, exception) = failure.map_or((None, None, None), |failure| {
-            let (error_type, message, exception) = failure.parts();
-            (Some(error_type), message, exception)
-        });
-        self.gathered.facts.error_type.clone_from(&error_type);
-        // The wall clock only labels: the end is as far from the start as the monotonic clock says.
-        let wall = self.wall + took;
-        let message = message.map(|text| self.shared.content.text(ContentKind::ErrorMessage, &text));
-        if message.is_some() || exception.is_some() {
-            let kind = exception.or_else(|| error_type.clone());
-            report::exception(&self.shared, self.operation, &self.span, wall, kind, message.as_deref());
-        }
-        let metric_attributes = self.record_metrics(took.as_secs_f64());
-        let attributes = if self.recording || self.shared.details { self.attributes() } else { Vec::new() };
-        if self.shared.details {
-            let created = std::mem::take(&mut self.created);
-            let content = std::mem::take(&mut self.gathered.content);
-            report::details(&self.shared, self.operation, &self.place, wall, (created, &attributes), content);
-        }
-        let nanos = std::mem::take(&mut self.gathered.marks.intervals);
-        let settle = Box::new(LiveSpan {
-            chunks: (!nanos.is_empty()).then(|| ChunkTimes {
-                shared: Arc::clone(&self.shared),
-                operation: self.operation,
-                nanos,
-                attributes: metric_attributes,
-            }),
-            context: std::mem::take(&mut self.span),
-            recording: self.recording,
-            profile: self.shared.profile,
-            operation: self.operation,
-            attributes,
-            end: wall,
-            status: error_type.map(|error_type| message.map_or(error_type, Into::into)),
-            output_tokens: self.gathered.facts.tokens.output,
-        });
-        match probe {
-            Some(probe) => {
-                let mut facts = std::mem::take(&mut self.gathered.facts);
-                facts.conversation_id = self.conversation.as_deref().map(str::to_owned);
-                facts.trace = self.place.is_valid().then(|| TraceRef {
-                    trace_id: self.place.trace_id().to_bytes(),
-                    span_id: self.place.span_id().to_bytes(),
-                    sampled: self.place.is_sampled(),
-                });
-                probe.finish(Finish::new(end, facts, self.gathered.phases, settle));
-            }
-            None => settle.settle(&Settlement::unknown(SettleReason::NotObserved)),
-        }
-    }
-
-    /// What is written at the end.
-    fn attributes(&self) -> Vec<KeyValue> {
-        let gathered = &self.gathered;
-        let (facts, tokens) = (&gathered.facts, &gathered.facts.tokens);
-        let room = 10 + gathered.extra.len() + gathered.content.len();
-        let mut out = Attributes::after(self.shared.profile, self.operation, self.written, room);
-        out.set_count(Key::UsageInputTokens, tokens.input());
-        out.set_count(Key::UsageOutputTokens, tokens.output);
-        out.set_count(Key::UsageCacheReadInputTokens, tokens.cache_read);
-        out.set_count(Key::UsageCacheWriteInputTokens, tokens.cache_write);
-        out.set_count(Key::UsageReasoningOutputTokens, tokens.reasoning);
-        if let Some(modalities) = &gathered.modalities {
-            report::modalities(&mut out, modalities);
-        }
-        if !facts.finish_reasons.is_empty() {
-            out.set_list(Key::ResponseFinishReasons, facts.finish_reasons.iter().cloned().map(Into::into));
-        }
-        out.set_option(Key::ResponseId, facts.response_id.clone());
-        out.set_option(Key::ResponseModel, facts.response_model.clone());
-        if self.stream {
-            let first = gathered.marks.first_chunk.map(|first| first.since(self.started).as_secs_f64());
-            out.set_option(Key::ResponseTimeToFirstChunk, first);
-        }
-        out.set_option(Key::ErrorType, facts.error_type.clone());
-        for (key, value) in &gathered.extra {
-            out.set(*key, value.clone());
-        }
-        report::content(&mut out, &gathered.content);
-        out.list
-    }
-
-    /// What all inference instruments carry. No ids: the number of series must not grow with that of inferences.
-    fn metric_attributes(&self) -> Vec<KeyValue> {
-        let mut out = Attributes::new(self.shared.profile, self.operation, 9);
-        out.set(Key::OperationName, self.operation.as_str());
-        out.set(Key::ProviderName, self.shared.provider_value.clone());
-        out.set_option(Key::RequestModel, self.joint.model.clone());
-        out.set_option(Key::ResponseModel, self.gathered.facts.response_model.clone());
-        if let Some((address, port)) = &self.server {
-            out.set(Key::ServerAddress, Arc::clone(address));
-            out.set_option(Key::ServerPort, port.map(i64::from));
-        }
-        out.list
-    }
-
-    /// Records all but the times between chunks; gives the attributes back for those.
-    fn record_metrics(&self, seconds: f64) -> Vec<KeyValue> {
-        let mut attributes = self.metric_attributes();
-        let instruments = self.shared.instruments.of(self.operation);
-        let (gathered, tokens) = (&self.gathered, &self.gathered.facts.tokens);
-        for (slot, count) in [
-            (Slot::InputTokens, tokens.input()),
-            (Slot::OutputTokens, tokens.output),
-            (Slot::CacheRead, tokens.cache_read),
-            (Slot::CacheWrite, tokens.cache_write),
-            (Slot::Reasoning, tokens.reasoning),
-        ] {
-            let Some(count) = count else { continue };
-            match &gathered.modalities {
-                Some(modalities) if instruments.splits_modalities(slot) => {
-                    let parts = modalities.split(count, |tokens| match slot {
-                        Slot::InputTokens => tokens.input,
-                        Slot::OutputTokens => tokens.output,
-                        Slot::CacheRead => tokens.cache_read,
-                        _ => None,
-                    });
-                    instruments.record_split(slot, count, &parts, &mut attributes);
-                }
-                _ => instruments.record(slot, count as f64, &mut attributes),
-            }
-        }
-        if let Some(first) = gathered.marks.first_chunk.filter(|_| self.stream) {
-            instruments.record(Slot::FirstChunk, first.since(self.started).as_secs_f64(), &mut attributes);
-        }
-        let server = gathered.server.or_else(|| {
-            let reported = self.locality != Locality::InProcess && gathered.phases != LatePhases::default();
-            reported.then(|| ServerTimings::from_phases(&gathered.phases))
-        });
-        let error = &gathered.facts.error_type;
-        if let Some(server) = server.filter(|_| error.is_none()) {
-            // Only of successful answers, by the convention.
-            for (slot, took) in [
-                (Slot::ServerFirstToken, server.first_token),
-                (Slot::ServerOutputToken, server.per_output_token),
-            ] {
-                if let Some(took) = took {
-                    instruments.record(slot, took.as_secs_f64(), &mut attributes);
-                }
-            }
-        }
-        let shared = attributes.len();
-        if let Some(error) = error {
-            attributes.push(KeyValue::new(wattspan_semconv::attr::ERROR_TYPE, error.clone()));
-        }
-        instruments.record(Slot::Duration, seconds, &mut attributes);
-        if let Some(took) = server.and_then(|server| server.request) {
-            instruments.record(Slot::ServerDuration, took.as_secs_f64(), &mut attributes);
-        }
-        attributes.truncate(shared);
-        attributes
-    }
-}
-
-impl Drop for Inference {
-    fn drop(&mut self) {
-        if !self.done {
-            self.end(Some(Failure::dropped()));
-        }
     }
 }
 
