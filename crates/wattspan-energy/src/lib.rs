@@ -5,6 +5,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
+//! use std::time::Duration;
 //! use wattspan_core::{
 //!     CounterSpec, Device, DeviceId, DeviceKind, DeviceSample, DeviceScope, InferenceId, Joules, LatePhases, MonoTime,
 //!     Reading, Vendor,
@@ -12,14 +13,15 @@
 //! use wattspan_energy::{Ledger, Meter, Ownership};
 //!
 //! let mut gpu = Device::new(DeviceId::new("GPU-0"), DeviceKind::Gpu, Vendor::Nvidia, "test");
-//! gpu.counter = Some(CounterSpec { microjoules_per_tick: (1_000, 1), modulus: None, refresh: None });
+//! let refresh = Some(Duration::from_millis(100));
+//! gpu.counter = Some(CounterSpec { microjoules_per_tick: (1_000, 1), modulus: None, refresh });
 //! let gpu = Arc::new(gpu);
 //! let (mut meter, mut ledger) = (Meter::new(Arc::clone(&gpu)), Ledger::new());
 //! let at = |millis: u64| MonoTime::from_nanos(millis * 1_000_000);
 //!
 //! ledger.begin(InferenceId::new(1), at(100), DeviceScope::All);
 //! ledger.finish(InferenceId::new(1), at(900), LatePhases::default());
-//! let mut measured = Vec::new();
+//! let (mut measured, mut settled) = (Vec::new(), Vec::new());
 //! for (millis, millijoules) in [(0, 0), (1_000, 300_000), (2_000, 310_000)] {
 //!     let mut sample = DeviceSample::new(Arc::clone(&gpu), at(millis));
 //!     sample.energy = Reading::Value(millijoules);
@@ -27,10 +29,10 @@
 //!     for interval in measured.drain(..) {
 //!         ledger.interval(&gpu, interval, Ownership::OURS);
 //!     }
-//!     ledger.advance(at(millis));
+//!     settled.extend(ledger.advance(at(millis)).settled);
 //! }
 //! // Nothing more will come: close what waits for its poll.
-//! let settled = ledger.flush(at(2_000)).settled;
+//! settled.extend(ledger.flush(at(2_000)).settled);
 //! let energy = settled[0].energy.as_ref().unwrap();
 //! let totals = ledger.totals(&gpu.id).unwrap();
 //! assert_eq!(totals.total(), Joules::from_millijoules(310_000));

@@ -231,7 +231,7 @@ impl Splitter {
                 equal += divide(ours_here, count);
                 let (known, rate) = (i128::from(self.known[segment]), self.rate[segment]);
                 if rate > 0 {
-                    by_rate += (ours_here * known << self.shift) / (rate * count);
+                    by_rate += ((ours_here * known) << self.shift) / (rate * count);
                 } else {
                     stalled += divide(ours_here, count);
                 }
@@ -256,7 +256,8 @@ impl Splitter {
             // Its weight is the mean of the known ones: an equal part.
             None => self.equal[to] - self.equal[from],
             Some(rate) => {
-                (i128::from(rate) * (self.by_rate[to] - self.by_rate[from]) >> self.shift) + self.stalled[to]
+                ((i128::from(rate) * (self.by_rate[to] - self.by_rate[from])) >> self.shift)
+                    + self.stalled[to]
                     - self.stalled[from]
             }
         }

@@ -355,8 +355,7 @@ impl Meter {
 fn usual_limit(kind: DeviceKind) -> f64 {
     match kind {
         DeviceKind::Gpu | DeviceKind::GpuPartition => 1_000.0,
-        DeviceKind::Module => 3_000.0,
-        DeviceKind::Platform => 3_000.0_f64,
+        DeviceKind::Module | DeviceKind::Platform => 3_000.0,
         DeviceKind::Dram | DeviceKind::Npu => 200.0,
         _ => 400.0,
     }

@@ -129,7 +129,7 @@ impl PowerTrack {
             // A reading speaks for its own refresh period; what lies before that was seen by neither.
             _ => {
                 let own = self.period().unwrap_or(length).min(length);
-                value * own + trapezoid(before, value, length - own)
+                value * own + trapezoid(before, value, length.saturating_sub(own))
             }
         }
     }

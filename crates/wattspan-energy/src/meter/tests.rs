@@ -125,7 +125,7 @@ fn case_nvml_13_the_counter_wins_and_the_disagreement_is_told() {
 #[test]
 fn agreement_is_not_reported() {
     let device = device(Some(NVML), Some(instant(100)), None);
-    let watts = |turn: u64| if turn / 10 % 2 == 0 { 300 } else { 60 };
+    let watts = |turn: u64| if (turn / 10).is_multiple_of(2) { 300 } else { 60 };
     let mut ticks = 0;
     let found = play(
         &device,

@@ -355,7 +355,7 @@ pub fn sample(
             sample.energy = Reading::Value(1_000_000 + (curve.energy(refresh) * 1e3).floor() as u64);
         }
         Sensor::Instant { window, .. } | Sensor::Mean { window, .. } => {
-            sample.power = Reading::Value(mean(window))
+            sample.power = Reading::Value(mean(window));
         }
     }
     sample
