@@ -50,7 +50,8 @@ impl Inference {
             report::exception(&self.shared, self.operation, &self.span, wall, kind, message.as_deref());
         }
         let metric_attributes = self.record_metrics(took.as_secs_f64());
-        let attributes = if self.recording || self.shared.details { self.attributes() } else { Vec::new() };
+        let attributes =
+            if self.recording || self.shared.details { self.attributes(probe.is_some()) } else { Vec::new() };
         if self.shared.details {
             let created = std::mem::take(&mut self.created);
             let content = std::mem::take(&mut self.gathered.content);
@@ -88,10 +89,11 @@ impl Inference {
         }
     }
 
-    /// What is written at the end.
-    fn attributes(&self) -> Vec<KeyValue> {
-        let gathered = &self.gathered;
-        let (facts, tokens) = (&gathered.facts, &gathered.facts.tokens);
+    /// What is written at the end. The facts' texts are copied when somebody else wants them too, and moved otherwise.
+    fn attributes(&mut self, wanted: bool) -> Vec<KeyValue> {
+        let gathered = &mut self.gathered;
+        let (tokens, facts) = (gathered.facts.tokens, &mut gathered.facts);
+        let text = |text: &mut Option<String>| if wanted { text.clone() } else { text.take() };
         let room = 10 + gathered.extra.len() + gathered.content.len();
         let mut out = Attributes::after(self.shared.profile, self.operation, self.written, room);
         out.set_count(Key::UsageInputTokens, tokens.input());
@@ -103,17 +105,19 @@ impl Inference {
             report::modalities(&mut out, modalities);
         }
         if !facts.finish_reasons.is_empty() {
-            out.set_list(Key::ResponseFinishReasons, facts.finish_reasons.iter().cloned().map(Into::into));
+            let reasons =
+                if wanted { facts.finish_reasons.clone() } else { std::mem::take(&mut facts.finish_reasons) };
+            out.set_list(Key::ResponseFinishReasons, reasons.into_iter().map(Into::into));
         }
-        out.set_option(Key::ResponseId, facts.response_id.clone());
-        out.set_option(Key::ResponseModel, facts.response_model.clone());
+        out.set_option(Key::ResponseId, text(&mut facts.response_id));
+        out.set_option(Key::ResponseModel, text(&mut facts.response_model));
         if self.stream {
             let first = gathered.marks.first_chunk.map(|first| first.since(self.started).as_secs_f64());
             out.set_option(Key::ResponseTimeToFirstChunk, first);
         }
         out.set_option(Key::ErrorType, facts.error_type.clone());
-        for (key, value) in &gathered.extra {
-            out.set(*key, value.clone());
+        for (key, value) in gathered.extra.drain(..) {
+            out.set(key, value);
         }
         report::content(&mut out, &gathered.content);
         out.list
