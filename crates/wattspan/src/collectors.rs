@@ -78,6 +78,11 @@ impl Collectors {
         collectors.add("nvidia", gpu, || {
             let mut options = wattspan_nvidia::NvidiaOptions::default();
             options.library = config.text(Setting::NvmlLibrary).map(Into::into);
+            options.pid_namespace = match config.text(Setting::PidNamespace) {
+                Some("host") => wattspan_nvidia::PidNamespace::Host,
+                Some("container") => wattspan_nvidia::PidNamespace::Container,
+                _ => wattspan_nvidia::PidNamespace::Detect,
+            };
             wattspan_nvidia::NvidiaCollector::open(&options)
         });
         #[cfg(not(feature = "nvidia"))]

@@ -35,11 +35,15 @@ mod builder;
 mod collectors;
 mod config;
 mod prices;
+mod running;
+mod scope;
 mod settings;
+mod setup;
 
-pub use builder::{StartError, Wattspan, WattspanBuilder, global};
+pub use builder::{StartError, WattspanBuilder};
 pub use collectors::{Collectors, Finding, Outcome};
 pub use config::{Config, ConfigError, Origin};
+pub use running::{Wattspan, global};
 pub use settings::Setting;
 
 pub use wattspan_core as core;

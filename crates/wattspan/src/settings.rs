@@ -95,7 +95,9 @@ settings! {
     /// Whether GPUs are opened.
     Gpu "gpu.enabled" ["WATTSPAN_GPU"] Kind::Flag, Some("true"), false;
     /// Which GPUs inferences use; unset means all, empty means none.
-    GpuDevices "gpu.devices" ["WATTSPAN_GPU_DEVICES"] Kind::DeviceList, None, false;
+    GpuDevices "gpu.devices" ["WATTSPAN_GPU_DEVICES", "CUDA_VISIBLE_DEVICES"] Kind::DeviceList, None, false;
+    /// Whether the driver's process ids are those that this program sees.
+    PidNamespace "gpu.pid_namespace" ["WATTSPAN_PID_NAMESPACE"] Kind::OneOf(&["detect", "host", "container"]), Some("detect"), false;
     /// The NVML library, where it is not in a usual place.
     NvmlLibrary "gpu.nvml_library" ["WATTSPAN_NVML_LIBRARY"] Kind::Text, None, false;
     /// Whether the CPU and memory are measured.

@@ -30,7 +30,8 @@ fn the_hardware_table_is_true() {
         assert!(!method.is_empty());
         let (file, name) = test.split_once(": ").unwrap_or_else(|| panic!("{test:?} names no file and test"));
         let (file, name) = (file.trim_matches('`'), name.trim_matches('`'));
-        let source = std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let source =
+            std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert!(source.contains(&format!("fn {name}(")), "{file} has no test {name}");
     }
 }

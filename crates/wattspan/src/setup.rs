@@ -1,0 +1,264 @@
+//! From settings to the parts that they describe.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use wattspan_core::{Place, PriceSource, RunId, UsdPerKwh};
+use wattspan_energy::{HardwareRate, Overhead, PowerCurve, PriceBook};
+use wattspan_monitor::{Cadence, EstimateInputs, MonitorBuilder};
+use wattspan_semconv::Profile;
+
+use crate::prices::Prices;
+use crate::{Config, Setting, StartError};
+
+pub(crate) fn profile(config: &Config) -> Profile {
+    match config.text(Setting::Profile) {
+        Some("genai") => Profile::GenAi,
+        _ => Profile::Core,
+    }
+}
+
+pub(crate) fn cadence(config: &Config) -> Cadence {
+    let mut cadence = Cadence::default();
+    if let Some(busy) = config.duration(Setting::SamplingBusy) {
+        cadence.busy = busy;
+    }
+    if let Some(idle) = config.duration(Setting::SamplingIdle) {
+        cadence.idle = idle;
+        cadence.recent = cadence.recent.min(idle);
+    }
+    cadence
+}
+
+pub(crate) fn estimate(config: &Config) -> EstimateInputs {
+    let mut inputs = EstimateInputs::default();
+    if !config.flag(Setting::Estimate) {
+        return inputs;
+    }
+    inputs.gpu = config.flag(Setting::Gpu);
+    #[cfg(feature = "host")]
+    if config.flag(Setting::Host) {
+        let facts = wattspan_host::HostFacts::read(std::path::Path::new("/"));
+        let curve = facts.cpu_power.as_ref().and_then(|power| PowerCurve::new(power.idle, power.full).ok());
+        inputs.cpu = curve.zip(facts.logical_cpus.and_then(NonZeroU32::new));
+        inputs.memory = facts.memory_total.map(|total| {
+            let usable = wattspan_energy::MemorySize::usable(total, facts.memory_limit);
+            wattspan_energy::MemoryPower::by_size(usable)
+        });
+    }
+    #[cfg(not(feature = "host"))]
+    {
+        // The curve's type is used by the other branch only.
+        let _ = None::<(PowerCurve, NonZeroU32)>;
+    }
+    inputs
+}
+
+fn setting_error(setting: Setting, error: &dyn std::fmt::Display) -> StartError {
+    StartError::Setting { setting, reason: error.to_string() }
+}
+
+pub(crate) fn place(config: &Config) -> Result<Place, StartError> {
+    #[cfg(feature = "carbon")]
+    {
+        let text = |setting| config.text(setting).map(str::to_owned);
+        let mut query = wattspan_carbon::PlaceQuery::new();
+        query.country = text(Setting::Country);
+        query.subdivision = text(Setting::Subdivision);
+        query.zone = text(Setting::Zone);
+        query.cloud_provider = text(Setting::CloudProvider);
+        query.cloud_region = text(Setting::CloudRegion);
+        if let Some(coordinates) = config.text(Setting::Coordinates) {
+            query.coordinates = wattspan_carbon::PlaceQuery::parse(coordinates)
+                .map_err(|error| setting_error(Setting::Coordinates, &error))?
+                .coordinates;
+        }
+        let mut locator = wattspan_carbon::Locator::new()
+            .explicit(query)
+            .variables(|_| None)
+            .guess(config.flag(Setting::GuessPlace));
+        if !config.flag(Setting::CloudMetadata) {
+            locator = locator.metadata(None);
+        }
+        let located = locator.locate();
+        for note in &located.notes {
+            tracing::info!(note, "place");
+        }
+        match located.errors.first() {
+            Some(error) => Err(setting_error(Setting::Country, error)),
+            None => Ok(located.place),
+        }
+    }
+    #[cfg(not(feature = "carbon"))]
+    {
+        let mut place = Place::default();
+        place.country = config.text(Setting::Country).map(Into::into);
+        place.zone = config.text(Setting::Zone).map(Into::into);
+        Ok(place)
+    }
+}
+
+#[cfg(feature = "carbon")]
+pub(crate) fn with_intensity(monitor: MonitorBuilder, config: &Config) -> Result<MonitorBuilder, StartError> {
+    use wattspan_carbon::{Bundled, Chain, Fixed, Series};
+    if let Some(grams) = config.number(Setting::Intensity).and_then(wattspan_core::GramsPerKwh::new) {
+        return Ok(monitor.intensity(Arc::new(Fixed::new(grams))));
+    }
+    let mut chain = Chain::new();
+    if let Some(path) = config.text(Setting::IntensitySeries) {
+        let series = Series::open(path).map_err(|error| setting_error(Setting::IntensitySeries, &error))?;
+        chain = chain.with(Arc::new(series));
+    }
+    #[cfg(feature = "carbon-live")]
+    {
+        chain = with_live_sources(chain, config)?;
+    }
+    Ok(monitor.intensity(Arc::new(chain.with(Arc::new(Bundled::new())))))
+}
+
+#[cfg(feature = "carbon-live")]
+fn with_live_sources(
+    mut chain: wattspan_carbon::Chain,
+    config: &Config,
+) -> Result<wattspan_carbon::Chain, StartError> {
+    use wattspan_carbon::{ElectricityMaps, Secret, UkCarbonIntensity, WattTime, Worker, WorkerOptions};
+    let secret = |setting: Setting| {
+        let origin = config.origin(setting).map_or_else(String::new, ToString::to_string);
+        config.text(setting).map(|text| Secret::new(text, origin))
+    };
+    let wanted = [Setting::ElectricityMapsKey, Setting::Co2SignalKey, Setting::WattTimePassword];
+    if wanted.iter().all(|setting| config.text(*setting).is_none())
+        && !config.flag(Setting::UkCarbonIntensity)
+    {
+        return Ok(chain);
+    }
+    let worker = Worker::start(WorkerOptions::new())
+        .map_err(|error| setting_error(Setting::ElectricityMapsKey, &error))?;
+    if let Some(key) = secret(Setting::ElectricityMapsKey) {
+        let source = ElectricityMaps::new(key).attach(&worker);
+        chain =
+            chain.with(Arc::new(source.map_err(|error| setting_error(Setting::ElectricityMapsKey, &error))?));
+    }
+    if let Some(key) = secret(Setting::Co2SignalKey) {
+        let source = ElectricityMaps::co2signal(key).attach(&worker);
+        chain = chain.with(Arc::new(source.map_err(|error| setting_error(Setting::Co2SignalKey, &error))?));
+    }
+    if let (Some(user), Some(password)) =
+        (config.text(Setting::WattTimeUser), secret(Setting::WattTimePassword))
+    {
+        let source = WattTime::new(user, password).attach(&worker);
+        chain = chain.with(Arc::new(source.map_err(|error| setting_error(Setting::WattTimeUser, &error))?));
+    }
+    if config.flag(Setting::UkCarbonIntensity) {
+        let source = UkCarbonIntensity::new().attach(&worker);
+        chain =
+            chain.with(Arc::new(source.map_err(|error| setting_error(Setting::UkCarbonIntensity, &error))?));
+    }
+    Ok(chain)
+}
+
+#[cfg(not(feature = "carbon"))]
+#[allow(clippy::unnecessary_wraps, reason = "the same signature as with the feature")]
+pub(crate) fn with_intensity(
+    monitor: MonitorBuilder,
+    _config: &Config,
+) -> Result<MonitorBuilder, StartError> {
+    Ok(monitor)
+}
+
+pub(crate) fn with_money(
+    mut monitor: MonitorBuilder,
+    config: &Config,
+    prices: Option<Arc<dyn PriceSource>>,
+) -> Result<MonitorBuilder, StartError> {
+    if let Some(pue) = config.number(Setting::Pue) {
+        monitor =
+            monitor.overhead(Overhead::facility(pue).map_err(|error| setting_error(Setting::Pue, &error))?);
+    }
+    if let Some(rate) = config.number(Setting::HardwarePrice).and_then(wattspan_core::Usd::new) {
+        monitor = monitor.hardware(
+            HardwareRate::per_hour(rate)
+                .ok_or_else(|| setting_error(Setting::HardwarePrice, &"not a price"))?,
+        );
+    }
+    if let Some(run) = config.text(Setting::Run) {
+        monitor = monitor.run(RunId::new(run).map_err(|error| setting_error(Setting::Run, &error))?);
+    }
+    if let Some(prices) = prices {
+        return Ok(monitor.prices(prices));
+    }
+    let electricity = electricity(config);
+    let book = config.text(Setting::PriceBook).map(price_book).transpose()?;
+    if electricity.is_none() && book.is_none() {
+        return Ok(monitor);
+    }
+    Ok(monitor.prices(Arc::new(Prices { electricity, book })))
+}
+
+#[cfg(feature = "carbon")]
+#[allow(clippy::unnecessary_wraps, reason = "the same signature as without the feature")]
+fn electricity(config: &Config) -> Option<Arc<dyn PriceSource>> {
+    let price = config.number(Setting::ElectricityPrice).and_then(UsdPerKwh::new);
+    Some(Arc::new(
+        price.map_or_else(
+            wattspan_carbon::ElectricityPrices::bundled,
+            wattspan_carbon::ElectricityPrices::fixed,
+        ),
+    ))
+}
+
+#[cfg(not(feature = "carbon"))]
+fn electricity(config: &Config) -> Option<Arc<dyn PriceSource>> {
+    struct Fixed(UsdPerKwh);
+    impl PriceSource for Fixed {
+        fn electricity(
+            &self,
+            _: &Place,
+            _: std::time::SystemTime,
+        ) -> Option<wattspan_core::ElectricityPrice> {
+            Some(wattspan_core::ElectricityPrice::new(self.0, "user"))
+        }
+        fn tokens(&self, _: &str, _: &str) -> Option<wattspan_core::TokenPrice> {
+            None
+        }
+    }
+    let price = config.number(Setting::ElectricityPrice).and_then(UsdPerKwh::new)?;
+    Some(Arc::new(Fixed(price)))
+}
+
+fn price_book(path: &str) -> Result<PriceBook, StartError> {
+    let failed = |error: &dyn std::fmt::Display| setting_error(Setting::PriceBook, error);
+    let text = std::fs::read_to_string(path).map_err(|error| failed(&format!("{path}: {error}")))?;
+    let is_toml = std::path::Path::new(path).extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
+    let read = if is_toml { PriceBook::from_toml(&text) } else { PriceBook::from_json(&text) };
+    let read = read.map_err(|error| failed(&error))?;
+    for problem in &read.problems {
+        tracing::warn!(%problem, path, "an entry of the price book is not used");
+    }
+    Ok(read.book)
+}
+
+#[cfg(feature = "otel")]
+pub(crate) fn telemetry(config: &Config) -> Result<wattspan_otel::Telemetry, StartError> {
+    use wattspan_otel::{Protocol, Telemetry};
+    let mut builder = Telemetry::builder(config.text(Setting::ServiceName).unwrap_or("wattspan"));
+    if let Some(version) = config.text(Setting::ServiceVersion) {
+        builder = builder.resource_attribute("service.version", version);
+    }
+    for (key, value) in config.pairs(Setting::ResourceAttributes) {
+        builder = builder.resource_attribute(key, value);
+    }
+    if let Some(interval) = config.duration(Setting::ExportInterval) {
+        builder = builder.export_interval(interval);
+    }
+    if let Some(endpoint) = config.text(Setting::OtlpEndpoint) {
+        builder = builder.otlp_endpoint(endpoint).otlp_protocol(match config.text(Setting::OtlpProtocol) {
+            Some("grpc") => Protocol::Grpc,
+            _ => Protocol::HttpProtobuf,
+        });
+        for (key, value) in config.pairs(Setting::OtlpHeaders) {
+            builder = builder.otlp_header(key, value);
+        }
+    }
+    Ok(builder.build()?)
+}
