@@ -6,6 +6,7 @@
 //!
 //! - [`LlamaServer`]: an async client with typed requests; [`blocking`]: the same without a runtime.
 //! - [`middleware`]: instruments the HTTP client that an application has already.
+//! - [`Watch`]: the same for a proxy, which passes on the bytes of others.
 //! - [`MetricsPoller`]: the server's gauges, every few seconds.
 //!
 //! ```
@@ -29,9 +30,9 @@
 //!
 //! # Limits
 //! The async client runs on tokio, as reqwest does. A chunk of a stream is taken for one token, which is what
-//! llama-server sends; the counts at the end are the server's own. `n` choices and several slots are told apart only as
-//! far as the server does. Prompts and answers never leave through this crate's own logs and errors, but a server may
-//! quote a prompt in an error message.
+//! llama-server sends; the counts at the end are the server's own. Of `n` choices llama-server counts the tokens of one
+//! only, and so does the span. Prompts and answers never leave through this crate's own logs and errors, but a server
+//! may quote a prompt in an error message.
 //!
 //! # Features
 //! | feature | adds |
@@ -44,7 +45,6 @@ mod builder;
 mod client;
 mod content;
 mod describe;
-#[cfg(feature = "middleware")]
 mod dialect;
 mod encode;
 mod error;
@@ -63,6 +63,7 @@ mod stream;
 mod tally;
 mod timings;
 mod transport;
+mod watch;
 mod wire;
 
 pub use answer::{ChatAnswer, Choice, Chunk, ChunkChoice, PromptProgress, ToolCall, ToolCallDelta};
@@ -77,3 +78,4 @@ pub use request::{ChatMessage, ChatRequest, CompletionRequest, Sampling, Tool};
 pub use secret::ApiKey;
 pub use stream::ChatStream;
 pub use timings::Timings;
+pub use watch::{SeenCall, Watch};

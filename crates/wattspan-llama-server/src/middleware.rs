@@ -14,15 +14,11 @@ use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Request, Response, ResponseBuilderExt as _, Url};
 use reqwest_middleware::{Middleware, Next};
 use wattspan_core::Locality;
-use wattspan_genai::{GenAi, Inference};
+use wattspan_genai::GenAi;
 
-use crate::content::record_input;
-use crate::describe::describe;
-use crate::dialect::{Dialect, Progress, route};
-use crate::error::{Error, is_word};
+use crate::dialect::route;
 use crate::place::{PidResolver, Place};
-use crate::sse::Events;
-use crate::tally::Tally;
+use crate::watch::{SeenCall, Watch};
 
 /// Instruments the calls of a [`reqwest_middleware::ClientWithMiddleware`] to a llama-server or any server with OpenAI's
 /// or Anthropic's routes.
@@ -114,25 +110,18 @@ impl Instrument {
         self
     }
 
-    fn begin(&self, request: &Request) -> Option<(Inference, Dialect)> {
+    fn begin(&self, request: &Request) -> Option<Watch> {
         if !self.on.is_on() || request.method() != Method::POST {
             return None;
         }
         let url = request.url();
-        let (operation, dialect) = route(url.path())?;
-        if self.filter.as_ref().is_some_and(|wanted| !wanted(url)) {
+        if route(url.path()).is_none() || self.filter.as_ref().is_some_and(|wanted| !wanted(url)) {
             return None;
         }
+        let (host, port) = (url.host_str()?, url.port_or_known_default());
         let body = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
-        let body = serde_json::from_slice(body).unwrap_or(serde_json::Value::Null);
-        let host = url.host_str()?;
-        let port = url.port_or_known_default();
-        let asked = describe(operation, &body)
-            .server(host.trim_start_matches('[').trim_end_matches(']'), port)
-            .locality(self.place.locality(host, port, false));
-        let mut inference = self.genai.begin(asked);
-        record_input(&body, &mut inference);
-        Some((inference, dialect))
+        let locality = self.place.locality(host, port, false);
+        Watch::begin(&self.genai, &SeenCall::new(url.path(), host, port, locality).body(body))
     }
 }
 
@@ -144,15 +133,15 @@ impl Middleware for Instrument {
         extensions: &mut http::Extensions,
         next: Next<'_>,
     ) -> reqwest_middleware::Result<Response> {
-        let Some((inference, dialect)) = self.begin(&request) else {
+        let Some(mut watch) = self.begin(&request) else {
             return next.run(request, extensions).await;
         };
-        wattspan_genai::context::inject(inference.context(), &mut HeaderInjector(request.headers_mut()));
+        watch.inject(&mut HeaderInjector(request.headers_mut()));
         match next.run(request, extensions).await {
-            Ok(response) => Ok(watch(response, inference, dialect)),
+            Ok(response) => Ok(read_along(response, watch)),
             Err(error) => {
                 self.place.forget();
-                inference.fail(match &error {
+                watch.fail(match &error {
                     reqwest_middleware::Error::Reqwest(error) if error.is_timeout() => "timeout",
                     reqwest_middleware::Error::Reqwest(_) => "connection_error",
                     reqwest_middleware::Error::Middleware(_) => "middleware_error",
@@ -164,7 +153,7 @@ impl Middleware for Instrument {
 }
 
 /// The same response, whose body tells the inference what passes.
-fn watch(mut response: Response, inference: Inference, dialect: Dialect) -> Response {
+fn read_along(mut response: Response, mut watch: Watch) -> Response {
     let (status, version, url) = (response.status(), response.version(), response.url().clone());
     let headers = std::mem::take(response.headers_mut());
     let mut extensions = std::mem::take(response.extensions_mut());
@@ -172,18 +161,8 @@ fn watch(mut response: Response, inference: Inference, dialect: Dialect) -> Resp
     if let Ok(carrier) = http::Response::builder().url(url).body(()) {
         extensions.extend(carrier.into_parts().0.extensions);
     }
-    let is_stream = headers
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .is_some_and(|kind| kind.starts_with("text/event-stream"));
-    let watched = Watched {
-        status: status.as_u16(),
-        reader: if is_stream { Reader::Events(Events::new(BODY_LIMIT)) } else { Reader::Whole(Vec::new()) },
-        tally: Tally::default(),
-        inference: Some(inference),
-        dialect,
-        body: Box::pin(response.bytes_stream()),
-    };
+    watch.head(status.as_u16(), headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()));
+    let watched = Watched { watch, body: Box::pin(response.bytes_stream()) };
     let mut watched = http::Response::new(reqwest::Body::wrap_stream(watched));
     *watched.status_mut() = status;
     *watched.version_mut() = version;
@@ -194,91 +173,8 @@ fn watch(mut response: Response, inference: Inference, dialect: Dialect) -> Resp
 
 /// A body that passes through.
 struct Watched {
-    status: u16,
-    reader: Reader,
-    tally: Tally,
-    inference: Option<Inference>,
-    dialect: Dialect,
+    watch: Watch,
     body: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
-}
-
-/// How the body is read along.
-enum Reader {
-    /// A stream of events.
-    Events(Events),
-    /// One whole answer.
-    Whole(Vec<u8>),
-    /// It is larger than is kept, or cannot be read.
-    Lost,
-}
-
-impl Watched {
-    fn pass(&mut self, bytes: &[u8]) {
-        let Some(inference) = &mut self.inference else { return };
-        let mut progress = Progress::Open;
-        match &mut self.reader {
-            Reader::Events(events) => {
-                events.push(bytes);
-                while progress == Progress::Open {
-                    match events.next() {
-                        Ok(Some(data)) => progress = self.dialect.event(&data, &mut self.tally, inference),
-                        Ok(None) => break,
-                        Err(crate::sse::TooLarge(_)) => {
-                            self.reader = Reader::Lost;
-                            break;
-                        }
-                    }
-                }
-            }
-            Reader::Whole(kept) if kept.len() + bytes.len() <= BODY_LIMIT => kept.extend_from_slice(bytes),
-            Reader::Whole(_) => self.reader = Reader::Lost,
-            Reader::Lost => {}
-        }
-        match progress {
-            Progress::Open => {}
-            Progress::Done => self.end(None),
-            Progress::Failed(kind) => {
-                self.end(Some(if is_word(&kind) { kind } else { "stream_error".to_owned() }));
-            }
-        }
-    }
-
-    /// The body is at its end.
-    fn closed(&mut self) {
-        let error = match std::mem::replace(&mut self.reader, Reader::Lost) {
-            _ if self.inference.is_none() => None,
-            Reader::Whole(kept) => self.whole(&String::from_utf8_lossy(&kept)),
-            Reader::Events(_) if self.status < 400 && !self.tally.has_ended() => {
-                Some("truncated_stream".to_owned())
-            }
-            _ => (self.status >= 400).then(|| self.status.to_string()),
-        };
-        self.end(error);
-    }
-
-    /// Reads a whole answer; gives its `error.type`.
-    fn whole(&mut self, body: &str) -> Option<String> {
-        if self.status >= 400 {
-            let error = Error::from_answer(String::new(), self.status, None, body);
-            return Some(error.error_type().into_owned());
-        }
-        let keep = self.inference.as_ref().is_some_and(Inference::captures_content);
-        match self.dialect.whole(body, keep, &mut self.tally) {
-            Progress::Failed(kind) if is_word(&kind) => Some(kind),
-            Progress::Failed(_) => Some("stream_error".to_owned()),
-            Progress::Open => Some("malformed_response".to_owned()),
-            Progress::Done => None,
-        }
-    }
-
-    fn end(&mut self, error: Option<String>) {
-        let Some(mut inference) = self.inference.take() else { return };
-        self.tally.apply(&mut inference);
-        match error {
-            Some(error) => inference.fail(error),
-            None => inference.finish(),
-        }
-    }
 }
 
 impl Stream for Watched {
@@ -287,25 +183,12 @@ impl Stream for Watched {
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = std::task::ready!(self.body.as_mut().poll_next(task));
         match &next {
-            Some(Ok(bytes)) => self.pass(bytes),
-            Some(Err(error)) => {
-                let kind = if error.is_timeout() { "timeout" } else { "truncated_stream" };
-                self.end(Some(kind.to_owned()));
-            }
-            None => self.closed(),
+            Some(Ok(bytes)) => self.watch.pass(bytes),
+            Some(Err(error)) if error.is_timeout() => self.watch.fail("timeout"),
+            Some(Err(_)) => self.watch.fail("truncated_stream"),
+            None => self.watch.close(),
         }
         Poll::Ready(next)
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        // An error status says enough, whether or not its text was read.
-        if self.status >= 400 {
-            self.end(Some(self.status.to_string()));
-        } else if let Some(inference) = &mut self.inference {
-            self.tally.apply(inference);
-        }
     }
 }
 
@@ -314,6 +197,3 @@ impl fmt::Debug for Instrument {
         out.debug_struct("Instrument").field("on", &self.on.is_on()).finish_non_exhaustive()
     }
 }
-
-/// How much of an answer is kept for reading its counts. The rest still passes through; only the counts are lost.
-const BODY_LIMIT: usize = 16 << 20;

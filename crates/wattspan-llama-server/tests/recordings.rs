@@ -49,7 +49,7 @@ async fn whole_answers_give_the_recorded_counts_on_answer_and_span() {
         ("25-chat-logprobs", Chat, [1, 32, 2], "length", "Hello!"),
         ("26-oai-completions", Text, [1, 4, 4], "length", " the primary colours of"),
         ("39-err-unknown-slot", Native, [1, 0, 2], "length", ""),
-        ("47-truncated", Native, [1001, 0, 24], "length", ""),
+        ("47-truncated", Native, [1001, 0, 23], "length", ""),
         ("71-embeddings-server-chat", Chat, [31, 0, 1], "length", "Hello"),
         ("73-speculative", Native, [5, 0, 16], "length", " the primary colours"),
         ("76-completion-no-cache", Native, [5, 0, 4], "length", " the primary colours of"),

@@ -152,5 +152,5 @@ pub fn answer(name: &str) -> Answer {
 /// A stream, cut into pieces of so many bytes, which end in the middle of lines and characters.
 pub fn pieces(body: &str, size: usize) -> Answer {
     let empty = Answer::status(200).header("content-type", "text/event-stream");
-    body.as_bytes().chunks(size).fold(empty, |answer, piece| answer.chunk(piece))
+    body.as_bytes().chunks(size).fold(empty, Answer::chunk)
 }
