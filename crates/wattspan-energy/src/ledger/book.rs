@@ -17,7 +17,7 @@ use crate::meter::{Measured, SensorKind};
 use crate::uncertainty::{Surroundings, UncertaintyModel};
 
 pub(super) use account::Figures;
-use account::{Account, Sums, Traits};
+use account::{Account, Earlier, Sums, Traits};
 
 /// One device's book.
 #[derive(Debug)]
@@ -41,6 +41,7 @@ pub(super) struct Book {
     /// What each of them has had. In three lists, so that an interval in which nothing begins or ends touches little.
     sums: Vec<Sums>,
     accounts: Vec<Account>,
+    earlier: Earlier,
     /// What the last interval's figures have in common, and how often that has changed.
     traits: Traits,
     epoch: u64,
@@ -127,6 +128,7 @@ impl Book {
             active: Vec::new(),
             sums: Vec::new(),
             accounts: Vec::new(),
+            earlier: Earlier::new(),
             traits: Traits::default(),
             epoch: 0,
             joules: 0.0,
@@ -240,8 +242,7 @@ impl Book {
         let around = self.last;
         let index = self.find(seq)?;
         let active = self.active.get_mut(index).filter(|active| active.standing == Standing::Charged)?;
-        let (sums, mut account) =
-            (std::mem::take(&mut self.sums[index]), std::mem::take(&mut self.accounts[index]));
+        let (sums, mut account) = (self.sums[index], self.accounts[index]);
         if last {
             active.standing = Standing::Dead;
             self.dead += 1;
@@ -255,7 +256,8 @@ impl Book {
         active.pending = false;
         account.random.resolution(model, f64::from(account.traits.resolution));
         let intervals = account.after.unwrap_or(self.joules) - account.before;
-        Some(Figures { sums, account, intervals })
+        let earlier = self.earlier.remove(&seq).unwrap_or_default();
+        Some(Figures { sums, account, earlier, intervals })
     }
 
     /// Lowest mean power of all intervals; zero before the first.
@@ -270,7 +272,7 @@ impl Book {
     /// Entries held in memory.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
-        self.active.len() + self.sums.len() + self.accounts.len() + self.queue.len()
+        self.active.len() + self.sums.len() + self.accounts.len() + self.earlier.len() + self.queue.len()
     }
 
     /// Gives up the places of those that are done, once they are many enough to be worth a walk.

@@ -1,5 +1,6 @@
 //! What an inference has had of a device.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use wattspan_core::{Joules, Method};
@@ -52,7 +53,7 @@ impl Default for Traits {
 }
 
 /// What an inference has had of a device, apart from [`Sums`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
     pub(super) random: Random,
     pub(super) last: Exposure,
@@ -63,13 +64,10 @@ pub(super) struct Account {
     pub(super) after: Option<f64>,
     /// The strictest of all that its intervals had.
     pub(super) traits: Traits,
-    /// What came under tariffs before the one in force.
-    pub(super) earlier: Vec<(u32, i128)>,
 }
 
 impl Account {
-    pub(super) fn learn(&mut self, traits: &Traits, energy: i128, first: bool) {
-        self.change_tariff(traits.tariff, energy);
+    pub(super) fn learn(&mut self, traits: &Traits, first: bool) {
         let known = &mut self.traits;
         known.method = if first { traits.method } else { known.method.with(traits.method) };
         known.baseline &= traits.baseline;
@@ -82,26 +80,34 @@ impl Account {
         known.part_time |= traits.part_time;
         known.smeared |= traits.smeared;
     }
+}
 
-    /// What is charged beyond `energy` comes under a tariff.
-    pub(super) fn change_tariff(&mut self, tariff: u32, energy: i128) {
-        if tariff != self.traits.tariff {
-            let before = energy - self.earlier.iter().map(|(_, part)| part).sum::<i128>();
-            if before != 0 {
-                match self.earlier.iter_mut().find(|(known, _)| *known == self.traits.tariff) {
-                    Some((_, sum)) => *sum += before,
-                    None => self.earlier.push((self.traits.tariff, before)),
-                }
-            }
-            self.traits.tariff = tariff;
+/// What inferences had under tariffs before the one in force, by `seq`. Apart from the accounts, since few have any.
+pub(super) type Earlier = HashMap<u64, Vec<(u32, i128)>>;
+
+/// What inference `seq` is charged beyond `energy` comes under a tariff.
+pub(super) fn change_tariff(current: &mut u32, tariff: u32, seq: u64, energy: i128, earlier: &mut Earlier) {
+    if tariff == *current {
+        return;
+    }
+    let known = earlier.get(&seq).map_or(0, |parts| parts.iter().map(|(_, part)| part).sum());
+    let before = energy - known;
+    if before != 0 {
+        let parts = earlier.entry(seq).or_default();
+        match parts.iter_mut().find(|(known, _)| known == current) {
+            Some((_, sum)) => *sum += before,
+            None => parts.push((*current, before)),
         }
     }
+    *current = tariff;
 }
 
 /// All that an inference has had of a device.
 pub(in crate::ledger) struct Figures {
     pub(super) sums: Sums,
     pub(super) account: Account,
+    /// By tariffs before the last.
+    pub(super) earlier: Vec<(u32, i128)>,
     /// Energy of all intervals that it was in, in joules.
     pub(in crate::ledger) intervals: f64,
 }
@@ -169,8 +175,8 @@ impl Figures {
 
     /// Energy by tariff; adds up to all.
     pub(in crate::ledger) fn by_tariff(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
-        let earlier: i128 = self.account.earlier.iter().map(|(_, part)| part).sum();
+        let earlier: i128 = self.earlier.iter().map(|(_, part)| part).sum();
         let last = (self.account.traits.tariff, self.sums.energy - earlier);
-        self.account.earlier.iter().copied().chain([last])
+        self.earlier.iter().copied().chain([last])
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wattspan_core::{GapReason, IntervalEnergy, Joules, MonoTime, StateEnergy, Watts};
 
-use super::account::Traits;
+use super::account::{Traits, change_tariff};
 use super::{Book, Context, Scratch, Standing};
 use crate::ledger::Ownership;
 use crate::ledger::share::{FRACTION, Interval, Part, Piece, Rest, TOO_MUCH, WHOLE};
@@ -208,7 +208,9 @@ impl Book {
                 account.after = Some(facts.joules.1);
             }
             if !known {
-                account.learn(&self.traits, sums.energy, sums.epoch == 0);
+                let tariff = &mut account.traits.tariff;
+                change_tariff(tariff, self.traits.tariff, active.seq, sums.energy, &mut self.earlier);
+                account.learn(&self.traits, sums.epoch == 0);
             }
             let mut from = measured.start.nanos();
             for cut in &scratch.cuts {
@@ -217,7 +219,9 @@ impl Book {
                 left -= share;
                 from = *cut;
                 let after = facts.context.tariffs.iter().rev().find(|(at, _)| at.nanos() == *cut);
-                account.change_tariff(after.map_or(account.traits.tariff, |known| known.1), sums.energy);
+                let tariff = &mut account.traits.tariff;
+                let after = after.map_or(*tariff, |known| known.1);
+                change_tariff(tariff, after, active.seq, sums.energy, &mut self.earlier);
             }
         }
         // After a cut the tariff is another one than the interval began with.
