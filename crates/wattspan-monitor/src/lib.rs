@@ -11,6 +11,7 @@ mod queue;
 mod sampler;
 mod settlement;
 mod suspend;
+pub mod validate;
 
 pub use board::{DeviceSnapshot, Snapshot};
 pub use estimate::EstimateInputs;

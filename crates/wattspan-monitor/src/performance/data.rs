@@ -154,15 +154,12 @@ impl DeviceData {
         let mut coarse: Vec<Segment> = Vec::with_capacity(SEGMENTS);
         let mut single = false;
         for segment in self.segments.drain(..) {
-            match coarse.last_mut().filter(|last| single && last.span.1 == segment.span.0) {
-                Some(last) => {
-                    last.join(&segment);
-                    single = false;
-                }
-                None => {
-                    coarse.push(segment);
-                    single = true;
-                }
+            if let Some(last) = coarse.last_mut().filter(|last| single && last.span.1 == segment.span.0) {
+                last.join(&segment);
+                single = false;
+            } else {
+                coarse.push(segment);
+                single = true;
             }
         }
         coarse.extend(recent);
@@ -305,7 +302,9 @@ impl Data {
                 other.folded.count
             ));
         }
-        rows.into_iter().for_each(|row| self.row(row));
+        for row in rows {
+            self.row(row);
+        }
         if self.overhead != other.overhead {
             self.notes.push("the reports cover different boundaries; the first one's is named".to_owned());
         }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use wattspan_core::{
-    Device, DeviceId, DeviceSample, GapReason, InferenceRecord, IntervalEnergy, Joules, MonoTime, ServerStats,
+    Device, DeviceId, DeviceSample, GapReason, InferenceRecord, IntervalEnergy, Joules, MonoTime,
+    ServerStats, Watts,
 };
 use wattspan_energy::{Measured, window_energy};
 
@@ -53,6 +54,8 @@ struct Live {
     /// Up to here its intervals are closed.
     closed_to: Option<MonoTime>,
     gap: Option<(GapReason, MonoTime)>,
+    /// Its last sample had neither energy nor power.
+    dark: bool,
     /// The intervals that decide the bound: lowest and highest power, longest refresh and lag, largest step.
     extremes: [Option<Measured>; 5],
 }
@@ -80,7 +83,7 @@ impl Live {
 }
 
 fn power_of(measured: &Measured) -> f64 {
-    measured.power().map_or(0.0, |power| power.watts())
+    measured.power().map_or(0.0, Watts::watts)
 }
 
 impl Recorder {
@@ -141,6 +144,12 @@ impl Recorder {
 
     pub(crate) fn tick(&self, tick: &Tick<'_>) {
         let mut state = self.lock();
+        // Devices are known from the first poll on, even if the window is over by then.
+        for sample in tick.samples {
+            let device = state.device(&sample.device).device.id.clone();
+            let dark = !sample.energy.is_value() && !sample.power.is_value();
+            state.live.entry(device).or_default().dark = dark;
+        }
         let open = state.until.is_none_or(|until| tick.time <= until);
         if open && tick.time >= self.from {
             state.data.snapshots += 1;
@@ -166,7 +175,8 @@ impl Recorder {
         if let Some(until) = state.until {
             let covered = state.data.devices.values().filter(|device| device.has_sensor()).all(|device| {
                 let live = state.live.get(&device.device.id);
-                live.and_then(|live| live.closed_to).is_some_and(|to| to >= until)
+                // One that has never answered is not waited for.
+                live.is_some_and(|live| live.closed_to.map_or(live.dark, |to| to >= until))
             });
             let settled = tick.pending.is_none_or(|end| end > until);
             state.complete |= tick.last || (tick.time >= until && covered && settled);
@@ -199,7 +209,9 @@ impl Recorder {
         };
         if let Some(segment) = segment.within((self.unix(self.from), u64::MAX)) {
             let power = energy / interval.end.since(interval.start);
-            power.into_iter().for_each(|power| device.power.add(power.watts()));
+            if let Some(power) = power {
+                device.power.add(power.watts());
+            }
             device.push(segment);
         }
     }

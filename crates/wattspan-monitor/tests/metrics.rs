@@ -1,0 +1,153 @@
+//! Metrics against the conventions, in both profiles and with SMOLTRACE's seven.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::MeterProvider as _;
+use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics, ScopeMetrics};
+use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
+use support::{Settled, clock, gpu, infer, steady, step_to};
+use wattspan_core::{
+    DeviceSample, ElectricityPrice, GramsPerKwh, Intensity, Provenance, Reading, UsdPerKwh, Watts,
+};
+use wattspan_monitor::Monitor;
+use wattspan_semconv::conformance::{Attributes, Checker, Metric, Telemetry, Value};
+use wattspan_semconv::{Instrument, Profile, ValueType};
+use wattspan_testkit::{FakeCollector, FakeIntensity, FakePrices};
+
+fn attributes<'a>(list: impl Iterator<Item = &'a KeyValue>) -> Attributes {
+    list.map(|pair| {
+        let value = match &pair.value {
+            opentelemetry::Value::I64(number) => Value::Int(*number),
+            opentelemetry::Value::F64(number) => Value::Double(*number),
+            opentelemetry::Value::Bool(truth) => Value::Bool(*truth),
+            other => Value::String(other.as_str().into_owned()),
+        };
+        (pair.key.as_str().to_owned(), value)
+    })
+    .collect()
+}
+
+fn neutral<T: Copy>(
+    metric: &opentelemetry_sdk::metrics::data::Metric,
+    data: &MetricData<T>,
+    kind: ValueType,
+) -> Metric {
+    let mut buckets = None;
+    let (instrument, points) = match data {
+        MetricData::Gauge(gauge) => {
+            (Instrument::Gauge, gauge.data_points().map(|point| attributes(point.attributes())).collect())
+        }
+        MetricData::Sum(sum) => (
+            if sum.is_monotonic() { Instrument::Counter } else { Instrument::UpDownCounter },
+            sum.data_points().map(|point| attributes(point.attributes())).collect(),
+        ),
+        MetricData::Histogram(histogram) => {
+            buckets = histogram.data_points().next().map(|point| point.bounds().collect());
+            (
+                Instrument::Histogram,
+                histogram.data_points().map(|point| attributes(point.attributes())).collect(),
+            )
+        }
+        MetricData::ExponentialHistogram(_) => unreachable!("buckets are explicit"),
+    };
+    Metric {
+        name: metric.name().to_owned(),
+        unit: metric.unit().to_owned(),
+        instrument,
+        value_type: Some(kind),
+        buckets,
+        points,
+    }
+}
+
+/// Plays ten seconds and answers with what was exported.
+fn exported(profile: Profile, smoltrace: bool, collector: FakeCollector) -> Vec<Metric> {
+    let exporter = InMemoryMetricExporter::default();
+    let reader = PeriodicReader::builder(exporter.clone()).with_interval(Duration::from_secs(3_600)).build();
+    let provider = SdkMeterProvider::builder().with_reader(reader).build();
+    let clock = clock();
+    let mut stepper = Monitor::builder()
+        .clock(clock.clone())
+        .collector(Box::new(collector))
+        .meter(provider.meter("metrics"))
+        .profile(profile)
+        .smoltrace_metrics(smoltrace)
+        .intensity(Arc::new(FakeIntensity::new({
+            let mut intensity = Intensity::new(GramsPerKwh::whole(360), "fixed", Provenance::User);
+            intensity.zone = Some("DE".into());
+            intensity
+        })))
+        .prices(Arc::new(
+            FakePrices::new().electricity(ElectricityPrice::new(UsdPerKwh::new(0.3).unwrap(), "fixed")),
+        ))
+        .stepper();
+    step_to(&mut stepper, &clock, 2_000);
+    infer(&*stepper.observer(), 1_000, 2_000, 5, &Settled::default());
+    step_to(&mut stepper, &clock, 10_000);
+    provider.force_flush().unwrap();
+    let resource = exporter.get_finished_metrics().unwrap();
+    let all = resource.iter().flat_map(ResourceMetrics::scope_metrics).flat_map(ScopeMetrics::metrics);
+    all.map(|metric| match metric.data() {
+        AggregatedMetrics::F64(data) => neutral(metric, data, ValueType::Double),
+        AggregatedMetrics::U64(data) => neutral(metric, data, ValueType::Int),
+        AggregatedMetrics::I64(data) => neutral(metric, data, ValueType::Int),
+    })
+    .collect()
+}
+
+#[track_caller]
+fn check(profile: Profile, smoltrace: bool) -> Vec<String> {
+    let mut metrics = exported(profile, smoltrace, steady("GPU-a"));
+    metrics.sort_by(|one, other| one.name.cmp(&other.name));
+    let names = metrics.iter().map(|metric| metric.name.clone()).collect();
+    let checker = if smoltrace { Checker::new(profile).with_smoltrace() } else { Checker::new(profile) };
+    let violations = checker.check(&Telemetry { metrics, ..Telemetry::default() });
+    assert!(violations.is_empty(), "{violations:#?}");
+    names
+}
+
+const OURS: [&str; 4] =
+    ["wattspan.cost", "wattspan.device.energy", "wattspan.emissions", "wattspan.inference.energy"];
+
+#[test]
+fn metrics_conform_in_both_profiles() {
+    for profile in [Profile::Core, Profile::GenAi] {
+        let names = check(profile, false);
+        for name in
+            OURS.into_iter().chain(["hw.energy", "hw.power", "hw.gpu.utilization", "hw.gpu.memory.usage"])
+        {
+            assert!(names.iter().any(|known| known == name), "{name} in {names:?}");
+        }
+        assert!(!names.iter().any(|name| name.starts_with("gen_ai.gpu")), "{names:?}");
+    }
+}
+
+#[test]
+fn smoltraces_seven_stand_beside_the_others_when_asked_for() {
+    let names = check(Profile::Core, true);
+    for entry in wattspan_semconv::smoltrace::metrics() {
+        assert!(names.iter().any(|name| name == entry.metric.name), "{} in {names:?}", entry.metric.name);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_gives_no_points() {
+    let power_only = FakeCollector::new("power", [gpu("GPU-a")], |device, now| {
+        let mut sample = DeviceSample::new(Arc::clone(device), now);
+        sample.power = Reading::Value(Watts::whole(90));
+        sample
+    });
+    let names: Vec<String> = exported(Profile::Core, true, power_only)
+        .into_iter()
+        .filter(|metric| !metric.points.is_empty())
+        .map(|metric| metric.name)
+        .collect();
+    for absent in ["hw.gpu.utilization", "hw.gpu.memory.usage", "hw.temperature", "hw.energy", "hw.errors"] {
+        assert!(!names.iter().any(|name| name == absent), "{absent} in {names:?}");
+    }
+    assert!(names.iter().any(|name| name == "hw.power"), "{names:?}");
+}

@@ -1,0 +1,241 @@
+//! Windows over a known power: the figures, their absence, and their sums.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use support::{START, Settled, clock, infer, steady, step_to};
+use wattspan_core::{
+    ElectricityPrice, Grams, GramsPerKwh, Intensity, Joules, MonoTime, Provenance, Ratio, Reading,
+    ServerStats, StatsSink, UsdPerKwh,
+};
+use wattspan_energy::Overhead;
+use wattspan_monitor::{Embodiment, Monitor, PerformanceMonitor, PerformanceReport};
+use wattspan_testkit::{FakeCollector, FakeIntensity, FakePrices};
+
+fn joules(joules: i64) -> Joules {
+    Joules::from_millijoules(joules * 1_000)
+}
+
+#[test]
+fn a_window_has_every_figure_of_its_device() {
+    let clock = clock();
+    let intensity = Intensity::new(GramsPerKwh::whole(360), "fixed", Provenance::User);
+    let price = ElectricityPrice::new(UsdPerKwh::new(0.36).unwrap(), "fixed");
+    let mut stepper = Monitor::builder()
+        .clock(clock.clone())
+        .collector(Box::new(steady("GPU-a")))
+        .intensity(Arc::new(FakeIntensity::new(intensity)))
+        .prices(Arc::new(FakePrices::new().electricity(price)))
+        .overhead(Overhead::facility(1.5).unwrap())
+        .stepper();
+    step_to(&mut stepper, &clock, 5_000);
+    // A server of 1 kgCO2e that lasts 1,000 s, of which a tenth is used.
+    let embodied = Embodiment::new(Grams::whole(1_000), Duration::from_secs(1_000), Ratio::new(0.1).unwrap());
+    let window = PerformanceMonitor::start_stepped(&stepper).embodied(embodied);
+    step_to(&mut stepper, &clock, 11_000);
+    let settled = Settled::default();
+    infer(&*stepper.observer(), 11_000, 12_000, 50, &settled);
+    step_to(&mut stepper, &clock, 15_000);
+    window.end();
+    step_to(&mut stepper, &clock, 16_000);
+
+    let report = window.report();
+    assert_eq!(report.duration, Duration::from_secs(10));
+    assert_eq!(report.start, std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(START + 5));
+    assert_eq!(report.snapshots, 100);
+    // 5 s of 100 W and 5 s of 250 W, of which one second is an inference's. When the power rises is known to half a
+    // poll, and so is which side of a refresh that is on.
+    let near = |found: f64, truth: f64| assert!((found - truth).abs() <= 7.5 + 1e-9, "{found} for {truth}");
+    let device = &report.devices[0];
+    let energy = device.energy.unwrap();
+    near(energy.joules(), 1_750.0);
+    assert_eq!(device.energy_by_state.unwrap().inference, joules(250));
+    near(device.energy_by_state.unwrap().idle.joules(), 1_500.0);
+    assert_eq!(device.energy_by_state.unwrap().total(), energy);
+    assert!(device.bound.unwrap().joules() >= (energy.joules() - 1_750.0).abs());
+    assert_eq!((device.coverage, device.gaps), (Ratio::ONE, 0));
+    near(device.mean_power.unwrap().watts() * 10.0, 1_750.0);
+    assert_eq!(device.power.unwrap().p95, 250.0);
+    // 50 polls at each level.
+    assert!((device.avg_utilization.unwrap().ratio() - 0.505).abs() < 0.006);
+    assert_eq!(device.peak_utilization.unwrap().ratio(), 0.75);
+    assert_eq!(device.peak_memory.unwrap().bytes(), 3 << 30);
+    assert_eq!(device.memory_total.unwrap().bytes(), 24 << 30);
+    assert_eq!(device.peak_temperature.unwrap().celsius(), 71.0);
+    // 360 g/kWh are 0.1 mg/J, half as much again for the building; the price has the same digits.
+    let grams = energy.joules() * 1.5e-4;
+    assert!((report.total.emissions.unwrap().grams() - grams).abs() < 1e-9);
+    assert!((report.total.cost.unwrap().usd() - grams / 1e3).abs() < 1e-12);
+    assert_eq!(report.total.boundary, wattspan_energy::Boundary::Facility);
+
+    let all = &report.inferences;
+    assert_eq!((all.count, all.failed, all.measured, settled.count()), (1, 0, 1, 1));
+    assert_eq!((all.energy, all.joules_per_output_token), (Some(joules(250)), Some(5.0)));
+    assert_eq!(all.duration_seconds.unwrap().p99, 1.0);
+    assert_eq!(all.time_to_first_token_seconds.unwrap().p50, 0.1);
+    assert!((all.time_per_output_token_seconds.unwrap().mean - 0.9 / 49.0).abs() < 1e-12);
+    assert_eq!(all.output_tokens_per_second, Some(5.0));
+    // M = 1 kg · 10 s/1,000 s · 0.1 = 1 g.
+    let sci = report.sci.unwrap();
+    assert!((sci.embodied.unwrap().grams() - 1.0).abs() < 1e-9);
+    assert!((sci.per_inference.unwrap().grams() - (1.0 + grams)).abs() < 1e-9);
+    assert!((sci.per_thousand_tokens.unwrap().grams() - (1.0 + grams) / 0.05).abs() < 1e-6);
+}
+
+#[test]
+fn edges_cut_intervals_by_time() {
+    let clock = clock();
+    let mut stepper = Monitor::builder().clock(clock.clone()).collector(Box::new(steady("GPU-a"))).stepper();
+    step_to(&mut stepper, &clock, 2_000);
+    clock.advance(Duration::from_millis(30));
+    let window = PerformanceMonitor::start_stepped(&stepper);
+    clock.advance(Duration::from_millis(500));
+    stepper.step();
+    clock.advance(Duration::from_millis(500));
+    window.end();
+    step_to(&mut stepper, &clock, 5_000);
+    // The first and the last interval reach over the edges, at 100 W all the way.
+    let report = window.report();
+    let energy = report.total.energy.unwrap();
+    assert!((energy.joules() - 100.0).abs() < 1e-5, "{energy}");
+    assert!(report.total.bound.unwrap().joules() >= 0.001);
+}
+
+#[test]
+fn windows_of_one_device_are_counted_once() {
+    let clock = clock();
+    let mut stepper = Monitor::builder().clock(clock.clone()).collector(Box::new(steady("GPU-a"))).stepper();
+    step_to(&mut stepper, &clock, 1_000);
+    let outer = PerformanceMonitor::start_stepped(&stepper);
+    step_to(&mut stepper, &clock, 2_000);
+    let inner = PerformanceMonitor::start_stepped(&stepper);
+    let settled = Settled::default();
+    infer(&*stepper.observer(), 2_000, 3_000, 10, &settled);
+    step_to(&mut stepper, &clock, 4_000);
+    inner.end();
+    step_to(&mut stepper, &clock, 5_000);
+    let late = PerformanceMonitor::start_stepped(&stepper);
+    outer.end();
+    infer(&*stepper.observer(), 5_000, 6_000, 10, &settled);
+    step_to(&mut stepper, &clock, 8_000);
+    late.end();
+    step_to(&mut stepper, &clock, 9_000);
+    let (outer, inner, late) = (outer.report(), inner.report(), late.report());
+    assert_eq!((outer.total.energy, inner.total.energy), (Some(joules(400)), Some(joules(200))));
+
+    let nested = PerformanceReport::merge([&inner, &outer]).unwrap();
+    assert_eq!(nested.total.energy, Some(joules(400)));
+    assert_eq!((nested.inferences.count, nested.duration), (1, Duration::from_secs(4)));
+    assert_eq!(nested.snapshots, outer.snapshots);
+
+    let all = PerformanceReport::merge([&inner, &late, &outer]).unwrap();
+    assert_eq!(all.total.energy, Some(joules(700)));
+    assert_eq!((all.inferences.count, all.duration), (2, Duration::from_secs(7)));
+    assert_eq!(all.devices[0].coverage, Ratio::ONE);
+    assert_eq!(PerformanceReport::merge([]), None);
+
+    // Read back from JSON, windows side by side still add up.
+    let back = |report: &PerformanceReport| -> PerformanceReport {
+        serde_json::from_str(&serde_json::to_string(report).unwrap()).unwrap()
+    };
+    let again = PerformanceReport::merge([&back(&outer), &back(&late)]).unwrap();
+    assert!((again.total.energy.unwrap().joules() - 700.0).abs() < 0.01, "{:?}", again.total);
+    assert_eq!(again.inferences.count, 2);
+}
+
+#[test]
+fn two_machines_are_added() {
+    let report = |id: &str| {
+        let clock = clock();
+        let mut stepper = Monitor::builder().clock(clock.clone()).collector(Box::new(steady(id))).stepper();
+        step_to(&mut stepper, &clock, 1_000);
+        let window = PerformanceMonitor::start_stepped(&stepper);
+        step_to(&mut stepper, &clock, 3_000);
+        window.end();
+        step_to(&mut stepper, &clock, 4_000);
+        window.report()
+    };
+    let (one, two) = (report("GPU-a"), report("GPU-b"));
+    let both = PerformanceReport::merge([&one, &two]).unwrap();
+    assert_eq!(both.total.energy, Some(joules(400)));
+    assert_eq!((both.duration, both.devices.len()), (Duration::from_secs(2), 2));
+    assert_eq!(both.snapshots, 40);
+}
+
+#[test]
+fn absent_figures_are_null_and_never_zero() {
+    let clock = clock();
+    let dark = FakeCollector::new("dark", [support::gpu("GPU-a")], |device, now| {
+        let mut sample = wattspan_core::DeviceSample::new(Arc::clone(device), now);
+        sample.energy = Reading::failed("no");
+        sample
+    });
+    let mut stepper = Monitor::builder().clock(clock.clone()).collector(Box::new(dark)).stepper();
+    step_to(&mut stepper, &clock, 1_000);
+    let window = PerformanceMonitor::start_stepped(&stepper);
+    step_to(&mut stepper, &clock, 2_000);
+    window.end();
+    let json: serde_json::Value = serde_json::to_value(window.report()).unwrap();
+    let device = &json["devices"][0];
+    for field in [
+        "energy_joules",
+        "energy_by_state",
+        "method",
+        "energy_bound_joules",
+        "emissions_grams",
+        "cost_usd",
+        "mean_power_watts",
+        "power_watts",
+        "avg_utilization_ratio",
+        "peak_utilization_ratio",
+        "peak_memory_used_bytes",
+        "memory_total_bytes",
+        "peak_temperature_celsius",
+    ] {
+        assert!(device.get(field).is_some_and(serde_json::Value::is_null), "{field}: {device}");
+    }
+    assert_eq!(device["coverage_ratio"], 0.0);
+    assert!(json["total"]["energy_joules"].is_null() && json["sci"].is_null());
+    assert!(json["inferences"]["duration_seconds"].is_null());
+    assert_eq!(json["duration_seconds"], 1.0);
+}
+
+#[test]
+fn a_servers_gauges_reach_snapshot_and_report() {
+    let clock = clock();
+    let mut stepper = Monitor::builder().clock(clock.clone()).collector(Box::new(steady("GPU-a"))).stepper();
+    let sink: Arc<dyn StatsSink> = stepper.stats_sink();
+    let window = PerformanceMonitor::start_stepped(&stepper);
+    for (second, rate, cache) in [(1, 20.0, 0.5), (2, 40.0, 0.7)] {
+        step_to(&mut stepper, &clock, second * 1_000);
+        let mut stats = ServerStats::new(MonoTime::from_nanos(second * 1_000_000_000), "127.0.0.1:8080");
+        stats.tokens_per_second = Reading::Value(rate);
+        stats.kv_cache = Ratio::new(cache).into();
+        sink.stats(&stats);
+    }
+    step_to(&mut stepper, &clock, 3_000);
+    let server = stepper.snapshot().unwrap().servers[0].clone();
+    assert_eq!(server.tokens_per_second, Reading::Value(40.0));
+    let report = window.report();
+    let server = &report.servers[0];
+    assert_eq!((server.server.as_str(), server.polls), ("127.0.0.1:8080", 2));
+    assert_eq!((server.avg_tokens_per_second, server.peak_tokens_per_second), (Some(30.0), Some(40.0)));
+    assert!((server.avg_kv_cache.unwrap().ratio() - 0.6).abs() < 1e-12);
+    assert_eq!(server.avg_prompt_tokens_per_second, None);
+}
+
+#[test]
+fn code_can_be_measured_on_the_real_clock() {
+    let monitor = Monitor::builder().collector(Box::new(steady("GPU-a"))).start().unwrap();
+    let (answer, report) = monitor.measure(|| 6 * 7);
+    assert_eq!(answer, 42);
+    assert!(report.notes.is_empty(), "the end of the window was waited for: {:?}", report.notes);
+
+    let own =
+        PerformanceMonitor::stand_alone(Monitor::builder().collector(Box::new(steady("GPU-b")))).unwrap();
+    assert_eq!(own.monitor().unwrap().devices().len(), 1);
+    let report = own.stop_within(Duration::from_secs(60));
+    assert_eq!((report.devices[0].id.as_str(), report.notes.len()), ("GPU-b", 0));
+}
