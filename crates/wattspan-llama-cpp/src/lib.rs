@@ -48,7 +48,8 @@
 //! more than 2,000 lines. The binding opens `tracing` spans of its own under the target `llama_cpp_2`.
 //!
 //! # Limits
-//! Chat templates are those that llama.cpp knows by sight; it does not run Jinja here. One sequence per [`Session`]. A
+//! Chat templates are those that llama.cpp knows by sight; it does not run Jinja here, so a system message that a
+//! template would add of its own accord has to be given. One sequence per [`Session`]. A
 //! computation under way is not interrupted. A model's file name has to be UTF-8. The binding's version is pinned, since
 //! each follows another llama.cpp; it is re-exported as [`llama_cpp_2`] and its types appear in [`Model::llama`],
 //! [`Model::new_context`] and [`Sequences::decode`].
@@ -57,7 +58,6 @@
 //! | feature | what it adds |
 //! | --- | --- |
 //! | `llama-cpp` | everything that runs models; builds llama.cpp, which needs cmake, a C++ compiler and libclang, and minutes |
-//! | `json-schema` | answers that follow a JSON schema |
 //! | `cuda` | llama.cpp's CUDA back-end; needs the CUDA toolkit |
 //! | `metal` | llama.cpp's Metal back-end, on macOS |
 //! | `rocm` | llama.cpp's HIP back-end; needs ROCm |

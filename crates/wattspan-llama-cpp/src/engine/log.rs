@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing::dispatcher::{self, Dispatch};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::span::{Attributes, Current, Id, Record};
+use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
@@ -25,7 +25,7 @@ pub(crate) fn with_reasons<T>(call: impl FnOnce() -> T) -> (T, Vec<String>) {
 struct Keep {
     next: Dispatch,
     lines: Arc<Mutex<Vec<String>>>,
-    /// What was let through before: this subscriber asks for no more.
+    /// What was let through before: of other targets this subscriber asks for no more.
     limit: LevelFilter,
 }
 
@@ -37,12 +37,12 @@ impl Keep {
 
 impl Subscriber for Keep {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // The binding's log events are not registered, so that this answer stays true after this subscriber has gone.
-        self.next.register_callsite(metadata)
+        // What the next one says is remembered for good. The binding's own log events are not registered at all.
+        if Self::wants(metadata) { Interest::sometimes() } else { self.next.register_callsite(metadata) }
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(self.limit)
+        Some(self.limit.max(LevelFilter::ERROR))
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -87,10 +87,6 @@ impl Subscriber for Keep {
 
     fn try_close(&self, id: Id) -> bool {
         self.next.try_close(id)
-    }
-
-    fn current_span(&self) -> Current {
-        self.next.current_span()
     }
 }
 

@@ -95,7 +95,6 @@ pub struct GenerateParams {
     /// Grammar (GBNF, beginning at `root`) that the answer follows.
     pub grammar: Option<String>,
     /// JSON schema that the answer follows.
-    #[cfg(feature = "json-schema")]
     pub json_schema: Option<String>,
     /// Goes on where the model would end; for measuring.
     pub ignore_end: bool,
@@ -120,7 +119,6 @@ impl Default for GenerateParams {
             seed: None,
             stop: Vec::new(),
             grammar: None,
-            #[cfg(feature = "json-schema")]
             json_schema: None,
             ignore_end: false,
             conversation: None,
@@ -166,7 +164,6 @@ impl GenerateParams {
     }
 
     /// Has the answer follow a JSON schema.
-    #[cfg(feature = "json-schema")]
     pub fn json_schema(mut self, schema: impl Into<String>) -> Self {
         self.json_schema = Some(schema.into());
         self

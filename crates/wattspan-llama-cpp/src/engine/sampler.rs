@@ -75,7 +75,6 @@ pub(crate) fn describe(request: Request, params: &GenerateParams) -> Request {
     }
 }
 
-#[cfg(feature = "json-schema")]
 fn grammar(params: &GenerateParams) -> Result<Option<String>, Error> {
     match (&params.grammar, &params.json_schema) {
         (Some(_), Some(_)) => {
@@ -88,12 +87,6 @@ fn grammar(params: &GenerateParams) -> Result<Option<String>, Error> {
         }
         (None, None) => Ok(None),
     }
-}
-
-#[cfg(not(feature = "json-schema"))]
-#[allow(clippy::unnecessary_wraps)] // With JSON schemas it can fail.
-fn grammar(params: &GenerateParams) -> Result<Option<String>, Error> {
-    Ok(params.grammar.clone())
 }
 
 /// llama.cpp, `LLAMA_DEFAULT_SEED`: another seed each time.

@@ -97,17 +97,17 @@ impl<'s> Tokens<'s> {
         if self.inference.is_some() {
             return self.cancel();
         }
-        self.take()
+        self.result()
     }
 
     /// Ends the answer here, with what has come.
     pub fn cancel(mut self) -> Generation {
         let mut rest = String::new();
         self.end(FinishReason::Cancelled, &mut rest);
-        self.take()
+        self.result()
     }
 
-    fn take(&mut self) -> Generation {
+    fn result(&mut self) -> Generation {
         let empty = Generation {
             text: String::new(),
             bytes: Vec::new(),
