@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// Two more than the default and the full set, picked because they meet in code: each is checked on its own. All
 /// features singly are the slow `check-all`.
-const OTHERS: &[&[&str]] = &[];
+const OTHERS: &[&[&str]] = &[&["nvidia", "otel"], &["carbon-live", "host", "llama-server"]];
 
 /// Clippy over the facade with each set: what compiles only thanks to a neighbour's features fails here.
 pub fn check() -> Outcome {
@@ -18,7 +18,18 @@ pub fn check() -> Outcome {
         clippy.args(["clippy", "--locked", "--package", "wattspan"]).args(set).args(["--", "-D", "warnings"]);
         run(&mut clippy)?;
     }
-    Ok(())
+    rocm_smi()
+}
+
+/// The back-end that links a vendor's library at build time, where that library is.
+fn rocm_smi() -> Outcome {
+    if !std::path::Path::new(crate::setup::ROCM_SMI_HEADER).is_file() {
+        println!("The ROCm SMI back-end is not checked: its library is not installed here.");
+        return Ok(());
+    }
+    let package = ["--locked", "--package", "wattspan-amd", "--features", "rocm-smi"];
+    run(cargo().arg("clippy").args(package).args(["--all-targets", "--", "-D", "warnings"]))?;
+    run(cargo().arg("test").args(package).args(["--lib", "rocm_smi"]))
 }
 
 /// Cargo's arguments for: nothing, the default, `full` where the facade has it, and `others`.

@@ -64,6 +64,11 @@ const COMMANDS: &[Command] = &[
         run: bench::command,
     },
     Command {
+        name: "gpu-check",
+        help: "check a real GPU's sensors, in under five minutes; says what it skipped; arguments go to `gpu_check`",
+        run: gpu_check,
+    },
+    Command {
         name: "demo",
         help: "real inferences through the instrumented clients, and what each used; `demo --help`",
         run: demo::command,
@@ -80,6 +85,11 @@ const COMMANDS: &[Command] = &[
         run: cross::check_all,
     },
 ];
+
+fn gpu_check(args: &[String]) -> Outcome {
+    let package = ["run", "--quiet", "--package", "wattspan-examples", "--bin", "gpu_check", "--"];
+    process::run(process::cargo().args(package).args(args))
+}
 
 fn run_codegen(args: &[String]) -> Outcome {
     match args {

@@ -35,6 +35,7 @@ pub fn run() -> Outcome {
     let python = python.ok();
     note(cmake(&mut installer, python.as_ref(), &mut env));
     note(libclang(&mut installer, python.as_ref(), &mut env));
+    rocm_smi(&mut installer);
     if let Some(python) = &python {
         python.record(&mut env);
         for package in [&python::XLLAMACPP, &python::SMOLLM2, &python::ROTEL] {
@@ -103,6 +104,21 @@ fn cmake(installer: &mut Installer, python: Option<&python::Python>, env: &mut T
     found("cmake", format!("ok ({})", binary.display()));
     env.set("CMAKE", binary.display().to_string()); // read by the `cmake` crate
     Ok(())
+}
+
+/// Where Debian's package puts the header of the `rocm-smi` back-end.
+pub const ROCM_SMI_HEADER: &str = "/usr/include/rocm_smi/rocm_smi.h";
+
+/// The library of an optional back-end: without it that one is not checked, which the check says.
+fn rocm_smi(installer: &mut Installer) {
+    if Path::new(ROCM_SMI_HEADER).is_file() {
+        found("ROCm SMI", "ok");
+        return;
+    }
+    match installer.install(&["librocm-smi-dev"], None) {
+        Ok(()) => found("ROCm SMI", "ok (installed)"),
+        Err(reason) => found("ROCm SMI", format!("not here, so that the back-end is not checked: {reason}")),
+    }
 }
 
 /// Bindgen (for llama.cpp's header) loads libclang while it builds, and needs the compiler's own headers beside it.
