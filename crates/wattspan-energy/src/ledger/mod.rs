@@ -302,6 +302,7 @@ impl Ledger {
             }
         }
         done.sort_unstable_by_key(|(id, _)| *id);
+        self.stash.settled.reserve(done.len());
         for (id, early) in done {
             if let Some(settled) = self.settle_now(id, early && !self.books.is_empty()) {
                 self.stash.settled.push(settled);
