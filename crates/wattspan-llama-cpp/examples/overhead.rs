@@ -1,7 +1,10 @@
 //! What instrumentation costs a generation: tokens per second of an instrumented session over those of a bare loop that
 //! makes the same calls to llama.cpp, taken in pairs in one run, since a machine's speed drifts.
 //!
-//! `cargo run --release -p wattspan-llama-cpp --features llama-cpp --example overhead -- MODEL.gguf [PAIRS] [TOKENS]`
+//! It works on one thread, so that on Linux the time on the CPU can be compared too: on a machine that has other work to
+//! do, the time on the clock says little.
+//!
+//! `cargo run --release -p wattspan-llama-cpp --features llama-cpp --example overhead -- [PAIRS] [TOKENS] [MODEL.gguf]`
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -27,9 +30,9 @@ const PROMPT: &str = "The three primary colours are";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
+    let pairs: usize = arguments.next().map_or(Ok(20), |text| text.parse())?;
+    let tokens: u32 = arguments.next().map_or(Ok(48), |text| text.parse())?;
     let path = arguments.next().map_or_else(peers::model, PathBuf::from);
-    let pairs: usize = arguments.next().map_or(Ok(12), |text| text.parse())?;
-    let tokens: u32 = arguments.next().map_or(Ok(96), |text| text.parse())?;
 
     // Everything on: a recording span, metrics that are kept, an observer that takes every mark.
     let spans = InMemorySpanExporter::default();
@@ -42,20 +45,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         .observer(Arc::new(RecordingObserver::default()))
         .build();
     let model = Model::load(&genai, path, &ModelOptions::default())?;
-    let threads = std::thread::available_parallelism()?.get() as u32;
     let size = tokens + 64;
-    let mut session = Session::new(&model, &SessionOptions::default().context(size).threads(threads))?;
+    let mut session = Session::new(&model, &SessionOptions::default().context(size).threads(1))?;
     let params = LlamaContextParams::default()
         .with_n_ctx(NonZeroU32::new(size))
-        .with_n_threads(threads as i32)
-        .with_n_threads_batch(threads as i32);
+        .with_n_threads(1)
+        .with_n_threads_batch(1);
     let mut bare =
         Bare { context: model.new_context(params)?, batch: LlamaBatch::new(512, 1), model: &model };
 
     // Once each, so that neither pays for the first touch of memory.
     instrumented(&mut session, tokens)?;
     bare.run(tokens)?;
-    let mut ratios = Vec::new();
+    let (mut clock, mut cpu) = (Vec::new(), Vec::new());
     for pair in 0..pairs {
         // In turns also who goes first.
         let (with, without) = if pair % 2 == 0 {
@@ -65,33 +67,68 @@ fn main() -> Result<(), Box<dyn Error>> {
             let without = bare.run(tokens)?;
             (instrumented(&mut session, tokens)?, without)
         };
-        println!(
-            "pair {pair}: instrumented {with:.2} tokens/s, bare {without:.2}, ratio {:.4}",
-            with / without
-        );
-        ratios.push(with / without);
+        // Less time is more tokens per second.
+        clock.push(without.clock / with.clock);
+        cpu.extend(without.cpu.zip(with.cpu).map(|(without, with)| without / with));
     }
-    ratios.sort_by(f64::total_cmp);
-    let quantile = |part: f64| ratios[((ratios.len() - 1) as f64 * part).round() as usize];
-    println!(
-        "instrumented/bare tokens/s over {pairs} pairs of {tokens} tokens: median {:.4}, quartiles {:.4} to {:.4}",
-        quantile(0.5),
-        quantile(0.25),
-        quantile(0.75)
-    );
+    println!("instrumented/bare tokens per second, {pairs} pairs of {tokens} tokens");
+    show("by the clock", clock);
+    show("by time on the CPU", cpu);
     Ok(())
 }
 
-/// Tokens per second from the first token to the last.
-fn instrumented(session: &mut Session, tokens: u32) -> Result<f64, Box<dyn Error>> {
+fn show(what: &str, mut ratios: Vec<f64>) {
+    if ratios.is_empty() {
+        println!("{what}: not known on this system");
+        return;
+    }
+    ratios.sort_by(f64::total_cmp);
+    let quantile = |part: f64| ratios[((ratios.len() - 1) as f64 * part).round() as usize];
+    let [low, median, high] = [0.25, 0.5, 0.75].map(quantile);
+    println!("{what}: median {median:.4}, quartiles {low:.4} to {high:.4}");
+}
+
+/// Seconds from the first token to the end.
+struct Taken {
+    clock: f64,
+    cpu: Option<f64>,
+}
+
+#[derive(Clone, Copy)]
+struct Start {
+    clock: Instant,
+    cpu: Option<f64>,
+}
+
+impl Start {
+    fn now() -> Self {
+        Self { clock: Instant::now(), cpu: on_cpu() }
+    }
+
+    fn taken(self) -> Taken {
+        let cpu = on_cpu().zip(self.cpu).map(|(end, start)| end - start);
+        Taken { clock: self.clock.elapsed().as_secs_f64(), cpu }
+    }
+}
+
+/// Seconds that this thread has been on a CPU: Linux, proc(5), the first number of `schedstat`, in nanoseconds.
+fn on_cpu() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
+}
+
+/// With the end of the inference and of its span.
+fn instrumented(session: &mut Session, tokens: u32) -> Result<Taken, Box<dyn Error>> {
     session.clear();
     let params = GenerateParams::greedy().max_tokens(tokens).ignore_end();
+    let mut start = None;
     let mut shown = 0;
-    let answer = session.generate(Prompt::text(PROMPT), &params, |piece| {
+    session.generate(Prompt::text(PROMPT), &params, |piece| {
+        start.get_or_insert_with(Start::now);
         shown += piece.text.len();
         ControlFlow::Continue(())
     })?;
-    answer.token_rate().ok_or_else(|| "no tokens".into())
+    Ok(start.ok_or("no tokens")?.taken())
 }
 
 struct Bare<'m> {
@@ -101,7 +138,7 @@ struct Bare<'m> {
 }
 
 impl Bare<'_> {
-    fn run(&mut self, tokens: u32) -> Result<f64, Box<dyn Error>> {
+    fn run(&mut self, tokens: u32) -> Result<Taken, Box<dyn Error>> {
         let vocab = self.model.llama().vocab();
         self.context.clear_kv_cache();
         let prompt = vocab.tokenize(PROMPT.as_bytes(), true, true);
@@ -112,7 +149,7 @@ impl Bare<'_> {
         let mut sampler = LlamaSampler::chain_simple([LlamaSampler::greedy()]);
         let mut bytes = Vec::new();
         let mut token = sampler.sample(&self.context, self.batch.n_tokens() - 1);
-        let first = Instant::now();
+        let start = Start::now();
         for drawn in 1..tokens {
             bytes.extend(vocab.token_to_piece(token, false, None));
             self.batch.clear();
@@ -121,8 +158,8 @@ impl Bare<'_> {
             self.context.synchronize();
             token = sampler.sample(&self.context, 0);
         }
-        let seconds = first.elapsed().as_secs_f64();
+        let taken = start.taken();
         assert!(!bytes.is_empty(), "there is text");
-        Ok(f64::from(tokens - 1) / seconds)
+        Ok(taken)
     }
 }

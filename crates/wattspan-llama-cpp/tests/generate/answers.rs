@@ -101,7 +101,7 @@ fn a_stop_text_ends_the_answer_and_is_not_shown() {
     // A stop text of the model's own words, from the middle of one to the middle of another.
     let words: Vec<&str> = whole.text.split_inclusive(' ').collect();
     let cut = whole.text.find(words[3]).unwrap() + 1;
-    let stop = &whole.text[cut..cut + words[3].len() + 1];
+    let stop = &whole.text[cut..=cut + words[3].len()];
     let first = whole.text.find(stop).unwrap();
 
     let mut shown = String::new();
