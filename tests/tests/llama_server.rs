@@ -2,7 +2,7 @@
 //! its spans follow the conventions in both profiles.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use opentelemetry::trace::{Status, TracerProvider as _};
@@ -117,10 +117,24 @@ fn text(span: &SpanData, key: &str) -> Option<String> {
     Some(found.value.as_str().into_owned())
 }
 
-fn server(change: impl FnOnce(&mut LlamaOptions)) -> LlamaServer {
+/// A server whose test has its turn: several at once on a small machine would only wait for each other.
+struct Turn {
+    server: LlamaServer,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Turn {
+    fn url(&self) -> String {
+        self.server.url()
+    }
+}
+
+fn server(change: impl FnOnce(&mut LlamaOptions)) -> Turn {
+    static ONE: Mutex<()> = Mutex::new(());
+    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut options = LlamaOptions::default();
     change(&mut options);
-    LlamaServer::start(&options).unwrap()
+    Turn { server: LlamaServer::start(&options).unwrap(), _turn: turn }
 }
 
 /// Waits until something holds: a slow machine may take long, so the bound is only there to fail at all.
@@ -337,7 +351,7 @@ async fn a_killed_server_breaks_the_stream_off() {
     let mut stream = client.complete_native_chunks(&request).await.unwrap();
     assert!(stream.next().await.unwrap().is_ok());
     // Dropping closes its input, on which it ends without a word to its clients.
-    tokio::task::spawn_blocking(move || drop(server)).await.unwrap();
+    drop(server);
     let mut outcome = None;
     while let Some(chunk) = stream.next().await {
         outcome = chunk.err();

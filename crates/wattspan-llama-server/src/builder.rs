@@ -118,7 +118,8 @@ impl LlamaServerBuilder {
         self
     }
 
-    /// Takes an HTTP client with settings of its own, such as a proxy; `connect_timeout` and `unix_socket` are then its.
+    /// Takes an HTTP client with settings of its own, such as a proxy or a pool of idle
+    /// connections, which the client's own does not keep; `connect_timeout` and `unix_socket` are then its.
     pub fn http_client(mut self, http: reqwest::Client) -> Self {
         self.http = Some(http);
         self

@@ -28,7 +28,7 @@ use crate::transport::{Bound, Transport, malformed};
 use crate::wire::WireAnswer;
 
 /// A client of one llama-server, or of another server with OpenAI's routes. Each generation, embedding and rerank is an
-/// instrumented inference. Cheap to clone; clones share their connections.
+/// instrumented inference. Cheap to clone.
 ///
 /// Dropping a call's future or its stream closes the connection: llama-server stops and frees the slot, and the
 /// inference ends as cancelled.

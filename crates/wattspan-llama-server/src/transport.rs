@@ -216,7 +216,9 @@ pub(crate) fn client(
 ) -> Result<reqwest::Client, String> {
     // Another part of the program may have chosen its provider before, which then stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder().connect_timeout(connect);
+    // No idle connections: llama-server closes some right after an answer, and a request that meets such a close fails
+    // without anybody knowing whether the server has begun it. A new connection costs nothing beside an inference.
+    let mut builder = reqwest::Client::builder().connect_timeout(connect).pool_max_idle_per_host(0);
     if let Some(path) = unix_socket {
         #[cfg(unix)]
         {
