@@ -1,202 +1,46 @@
-//! Providers that export over OTLP, and the guard that ends them.
+//! Running providers, and the guard that ends them.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
-use opentelemetry::KeyValue;
-use opentelemetry_otlp::{
-    MetricExporter, SpanExporter, WithExportConfig as _, WithHttpConfig as _, WithTonicConfig as _,
-};
-use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use opentelemetry::global;
+use opentelemetry::propagation::TextMapCompositePropagator;
+use opentelemetry_sdk::logs::SdkLoggerProvider;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tokio::runtime::Runtime;
 
-/// Telemetry could not be set up.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TelemetryError {
-    /// The exporter refused its settings.
-    #[error("cannot export to {endpoint}: check endpoint and headers")]
-    Exporter {
-        /// Where to.
-        endpoint: String,
-        /// The cause.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// No thread for exporting.
-    #[error("cannot start the export thread")]
-    Thread {
-        /// The cause.
-        source: std::io::Error,
-    },
-}
+use crate::builder::TelemetryBuilder;
+use crate::drops::Drops;
+use crate::env::Environment;
+use crate::network::Network;
+use crate::propagation::propagator;
 
-/// How spans and metrics travel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Protocol {
-    /// Protobuf over HTTP; the standard's default.
-    #[default]
-    HttpProtobuf,
-    /// gRPC.
-    Grpc,
-}
-
-/// Puts providers together.
-#[derive(Clone)]
-pub struct TelemetryBuilder {
-    resource: Vec<KeyValue>,
-    endpoint: Option<String>,
-    headers: Vec<(String, String)>,
-    protocol: Protocol,
-    export_interval: Duration,
-}
-
-/// Running providers. Dropping it flushes and shuts them down.
+/// Running providers. Dropping it flushes and shuts them down, in bounded time.
+///
+/// It must outlive whatever still ends spans: a span that ends later is lost, and counted as such. With the facade this
+/// is seen to; an application that holds the parts itself drops the monitor first, which settles what is open.
 #[derive(Debug)]
 pub struct Telemetry {
-    tracers: SdkTracerProvider,
-    meters: SdkMeterProvider,
-    /// gRPC needs a runtime that is alive until the last export, whatever runtime the program has or has not.
-    runtime: Option<Runtime>,
-}
-
-impl TelemetryBuilder {
-    /// Adds a resource attribute.
-    pub fn resource_attribute(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.resource.push(KeyValue::new(key.into(), value.into()));
-        self
-    }
-
-    /// Where to export to; without it nothing leaves the program.
-    pub fn otlp_endpoint(mut self, endpoint: impl Into<String>) -> Self {
-        self.endpoint = Some(endpoint.into());
-        self
-    }
-
-    /// Adds a header for the receiver.
-    pub fn otlp_header(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((key.into(), value.into()));
-        self
-    }
-
-    /// Chooses the protocol.
-    pub fn otlp_protocol(mut self, protocol: Protocol) -> Self {
-        self.protocol = protocol;
-        self
-    }
-
-    /// Time between two exports of metrics.
-    pub fn export_interval(mut self, interval: Duration) -> Self {
-        self.export_interval = interval;
-        self
-    }
-
-    /// Starts the providers.
-    ///
-    /// # Errors
-    /// When the endpoint is not usable or no thread can be had.
-    pub fn build(self) -> Result<Telemetry, TelemetryError> {
-        let resource = Resource::builder().with_attributes(self.resource.clone()).build();
-        let mut tracers = SdkTracerProvider::builder().with_resource(resource.clone());
-        let mut meters = SdkMeterProvider::builder().with_resource(resource);
-        let mut runtime = None;
-        if let Some(endpoint) = &self.endpoint {
-            let (spans, metrics) = match self.protocol {
-                Protocol::Grpc => self.grpc(endpoint, runtime.insert(export_runtime()?))?,
-                Protocol::HttpProtobuf => self.http(endpoint)?,
-            };
-            tracers = tracers.with_batch_exporter(spans);
-            meters = meters
-                .with_reader(PeriodicReader::builder(metrics).with_interval(self.export_interval).build());
-        }
-        Ok(Telemetry { tracers: tracers.build(), meters: meters.build(), runtime })
-    }
-
-    fn grpc(
-        &self,
-        endpoint: &str,
-        runtime: &Runtime,
-    ) -> Result<(SpanExporter, MetricExporter), TelemetryError> {
-        let failed = |source| TelemetryError::Exporter { endpoint: endpoint.to_owned(), source };
-        let mut metadata = tonic::metadata::MetadataMap::new();
-        for (key, value) in &self.headers {
-            let key: tonic::metadata::MetadataKey<_> =
-                key.parse().map_err(|error| failed(Box::from(error)))?;
-            // The value may be a secret: its parse error does not show it.
-            metadata.insert(key, value.parse().map_err(|error| failed(Box::from(error)))?);
-        }
-        let _entered = runtime.enter();
-        let spans = SpanExporter::builder()
-            .with_tonic()
-            .with_endpoint(endpoint)
-            .with_metadata(metadata.clone())
-            .build()
-            .map_err(|error| failed(Box::from(error)))?;
-        let metrics = MetricExporter::builder()
-            .with_tonic()
-            .with_endpoint(endpoint)
-            .with_metadata(metadata)
-            .build()
-            .map_err(|error| failed(Box::from(error)))?;
-        Ok((spans, metrics))
-    }
-
-    fn http(&self, endpoint: &str) -> Result<(SpanExporter, MetricExporter), TelemetryError> {
-        let failed = |source| TelemetryError::Exporter { endpoint: endpoint.to_owned(), source };
-        let client = blocking_client().map_err(failed)?;
-        let headers: std::collections::HashMap<String, String> = self.headers.iter().cloned().collect();
-        let base =
-            endpoint.trim_end_matches('/').trim_end_matches("/v1/traces").trim_end_matches("/v1/metrics");
-        let spans = SpanExporter::builder()
-            .with_http()
-            .with_http_client(client.clone())
-            .with_headers(headers.clone())
-            .with_endpoint(format!("{base}/v1/traces"))
-            .build()
-            .map_err(|error| failed(Box::from(error)))?;
-        let metrics = MetricExporter::builder()
-            .with_http()
-            .with_http_client(client)
-            .with_headers(headers)
-            .with_endpoint(format!("{base}/v1/metrics"))
-            .build()
-            .map_err(|error| failed(Box::from(error)))?;
-        Ok((spans, metrics))
-    }
-}
-
-fn export_runtime() -> Result<Runtime, TelemetryError> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("wattspan-otlp")
-        .enable_all()
-        .build()
-        .map_err(|source| TelemetryError::Thread { source })
-}
-
-/// A blocking client must not be made inside an async runtime: it is made on a thread of its own.
-fn blocking_client() -> Result<reqwest::blocking::Client, Box<dyn std::error::Error + Send + Sync>> {
-    // Another part of the program may have chosen its provider before, which then stays.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let made =
-        std::thread::spawn(|| reqwest::blocking::Client::builder().timeout(Duration::from_secs(10)).build());
-    match made.join() {
-        Ok(client) => Ok(client?),
-        Err(_) => Err("making an HTTP client panicked".into()),
-    }
+    pub(crate) tracers: SdkTracerProvider,
+    pub(crate) meters: SdkMeterProvider,
+    pub(crate) loggers: SdkLoggerProvider,
+    pub(crate) env: Environment,
+    pub(crate) drops: Arc<Drops>,
+    /// `None` when nothing goes over a network.
+    pub(crate) network: Option<Network>,
+    pub(crate) shutdown_timeout: Duration,
+    pub(crate) over: AtomicBool,
+    #[cfg(feature = "prometheus")]
+    pub(crate) scrapes: Option<crate::prometheus::Scrapes>,
 }
 
 impl Telemetry {
-    /// A builder; without an endpoint telemetry is collected and not sent.
+    /// A builder; without an endpoint telemetry is collected and not sent. The environment is not read unless
+    /// [`TelemetryBuilder::from_env`] says so.
     pub fn builder(service_name: impl Into<String>) -> TelemetryBuilder {
-        TelemetryBuilder {
-            resource: vec![KeyValue::new("service.name", service_name.into())],
-            endpoint: None,
-            headers: Vec::new(),
-            protocol: Protocol::default(),
-            export_interval: Duration::from_secs(5),
-        }
+        TelemetryBuilder::new().service_name(service_name)
     }
 
     /// The tracer provider.
@@ -209,19 +53,92 @@ impl Telemetry {
         &self.meters
     }
 
-    /// Sends what waits. Answers whether everything was sent.
+    /// The logger provider, for GenAI events.
+    pub fn logger_provider(&self) -> &SdkLoggerProvider {
+        &self.loggers
+    }
+
+    /// What carries contexts over process borders: W3C trace context and baggage, or what `OTEL_PROPAGATORS` chose.
+    pub fn propagator(&self) -> TextMapCompositePropagator {
+        propagator(&self.env)
+    }
+
+    /// Makes the providers and the propagator the global ones. Nothing else in this crate touches globals.
+    pub fn install_global(&self) {
+        global::set_tracer_provider(self.tracers.clone());
+        global::set_meter_provider(self.meters.clone());
+        global::set_text_map_propagator(self.propagator());
+    }
+
+    /// Spans, log records and points that did not arrive, as far as is known by now. The metric
+    /// `wattspan.telemetry.dropped` has them by reason.
+    pub fn dropped(&self) -> u64 {
+        self.drops.total()
+    }
+
+    /// What scrapes are answered from: to be mounted in a server of the application's own.
+    #[cfg(feature = "prometheus")]
+    pub fn metrics_endpoint(&self) -> Option<&crate::prometheus::MetricsEndpoint> {
+        self.scrapes.as_ref().map(|scrapes| &scrapes.endpoint)
+    }
+
+    /// Where scrapes are answered, when a port was asked for.
+    #[cfg(feature = "prometheus")]
+    pub fn scrape_address(&self) -> Option<std::net::SocketAddr> {
+        self.scrapes.as_ref()?.address
+    }
+
+    /// Sends what waits, for five seconds at most. Answers whether everything was sent.
     pub fn flush(&self) -> bool {
-        self.tracers.force_flush().is_ok() & self.meters.force_flush().is_ok()
+        self.flush_within(Duration::from_secs(5))
+    }
+
+    /// Sends what waits. Answers whether everything was sent in time. Blocks the calling thread, whatever runtime that
+    /// belongs to; the exporting itself needs none.
+    pub fn flush_within(&self, time: Duration) -> bool {
+        let (tracers, loggers, meters) = (self.tracers.clone(), self.loggers.clone(), self.meters.clone());
+        let (say, hear) = mpsc::channel();
+        // The SDK waits for metrics without a bound: on a thread of its own that does no harm.
+        let flushing = std::thread::Builder::new().name("wattspan-flush".to_owned()).spawn(move || {
+            let sent = tracers.force_flush().is_ok() & loggers.force_flush().is_ok();
+            // Nobody may be waiting any more.
+            let _ = say.send(sent & meters.force_flush().is_ok());
+        });
+        flushing.is_ok() && hear.recv_timeout(time).unwrap_or(false)
+    }
+
+    /// Flushes and ends everything, within the builder's bound. A second call does nothing.
+    pub fn shutdown(&self) {
+        if self.over.swap(true, Relaxed) {
+            return;
+        }
+        let end = Instant::now() + self.shutdown_timeout;
+        // A provider is always given some time, so that one that has nothing to wait for ends cleanly.
+        let left = || end.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
+        if let Some(network) = &self.network {
+            network.hurry(self.shutdown_timeout);
+        }
+        // Whoever shuts down can do nothing about a receiver that is gone; what is lost is counted.
+        let _ = self.tracers.shutdown_with_timeout(left());
+        let _ = self.loggers.shutdown_with_timeout(left());
+        #[cfg(feature = "prometheus")]
+        if let (Some(scrapes), Some(network)) = (&self.scrapes, &self.network) {
+            scrapes.last_push(network, left());
+        }
+        // Metrics come last, so that they tell of what was lost.
+        let _ = self.meters.shutdown_with_timeout(left());
+        if let Some(network) = &self.network {
+            network.end();
+        }
+        let dropped = self.dropped();
+        if dropped > 0 {
+            tracing::warn!(dropped, "telemetry is shut down; so many items did not arrive");
+        }
     }
 }
 
 impl Drop for Telemetry {
     fn drop(&mut self) {
-        // Whoever drops this can do nothing about a receiver that is gone.
-        let _ = self.tracers.shutdown_with_timeout(Duration::from_secs(5));
-        let _ = self.meters.shutdown_with_timeout(Duration::from_secs(5));
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+        self.shutdown();
     }
 }
