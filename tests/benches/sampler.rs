@@ -73,7 +73,7 @@ fn ours(cadence: Duration) -> (Duration, u64, i64) {
     let ticks = (Duration::from_secs(60).as_millis() / cadence.as_millis()) as u32 * MINUTES;
     let start = thread_cpu();
     (0..ticks).for_each(|_| tick());
-    let cpu = (thread_cpu() - start) / MINUTES;
+    let cpu = thread_cpu().saturating_sub(start) / MINUTES;
     let calls = driver.all_calls().expect("calls are counted").iter().map(|(_, count)| count).sum::<u64>();
     (cpu, calls / u64::from(MINUTES), resident_kib() - before)
 }
@@ -102,7 +102,7 @@ fn bare(cadence: Duration, calls: u64) -> Duration {
             made += 1;
         }
     }
-    (thread_cpu() - start) / MINUTES
+    thread_cpu().saturating_sub(start) / MINUTES
 }
 
 /// CPU time a minute of a monitor with its two threads at rest, and of a process that waits as long.

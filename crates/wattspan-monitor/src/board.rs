@@ -56,13 +56,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// Power of all counted devices that have a reading; absent when none has.
     pub fn total_power(&self) -> Reading<Watts> {
-        let mut known = self
-            .devices
-            .iter()
-            .filter(|device| device.device().is_counted())
-            .filter_map(|device| device.power.as_value().copied())
-            .peekable();
-        if known.peek().is_some() { Reading::Value(known.sum()) } else { Reading::NotSupported }
+        total_power(self.devices.iter()).into()
     }
 
     /// Mean utilisation of all GPUs that report it.
@@ -80,6 +74,11 @@ impl Snapshot {
     }
 }
 
+fn total_power<'a>(devices: impl Iterator<Item = &'a DeviceSnapshot>) -> Option<Watts> {
+    let counted = devices.filter(|device| device.device().is_counted());
+    counted.filter_map(|device| device.power.as_value().copied()).reduce(|sum, more| sum + more)
+}
+
 /// The shared board. Written by settlement once a poll, read by anyone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Board(Arc<Mutex<State>>);
@@ -90,6 +89,12 @@ pub(crate) struct State {
     pub(crate) wall: Option<SystemTime>,
     pub(crate) devices: BTreeMap<DeviceId, DeviceSnapshot>,
     pub(crate) servers: BTreeMap<Arc<str>, ServerStats>,
+}
+
+impl State {
+    pub(crate) fn total_power(&self) -> Option<Watts> {
+        total_power(self.devices.values())
+    }
 }
 
 /// What a joule of a closed interval emits and costs.

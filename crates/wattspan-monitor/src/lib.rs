@@ -90,22 +90,29 @@
 //! None. The public interface has `opentelemetry`'s `Meter` (0.33) and `serde`'s traits.
 
 mod board;
+mod cadence;
 mod estimate;
 mod guard;
 mod instruments;
+mod link;
 mod monitor;
 mod ownership;
 mod performance;
 mod queue;
 mod sampler;
 mod settlement;
+mod sinks;
+mod stepper;
 mod suspend;
+mod tariffs;
 pub mod validate;
 
 pub use board::{DeviceSnapshot, Snapshot};
+pub use cadence::Cadence;
 pub use estimate::EstimateInputs;
-pub use monitor::{Cadence, Monitor, MonitorBuilder, Stepper};
+pub use monitor::{Monitor, MonitorBuilder};
 pub use performance::{
     DeviceReport, Embodiment, InferenceReport, Percentiles, PerformanceMonitor, PerformanceReport, SciReport,
     ServerReport, TotalReport,
 };
+pub use stepper::Stepper;

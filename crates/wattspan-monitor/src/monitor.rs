@@ -1,9 +1,9 @@
 //! The two threads, and the guard that ends them.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use opentelemetry::metrics::Meter;
 use wattspan_core::{
@@ -14,13 +14,16 @@ use wattspan_energy::{HardwareRate, LedgerConfig, Overhead};
 use wattspan_semconv::Profile;
 
 use crate::board::{Board, Snapshot};
+use crate::cadence::{BATCHES, Cadence, sample_until};
 use crate::estimate::EstimateInputs;
 use crate::guard::unwind;
 use crate::instruments::{Choice, Instruments};
-use crate::performance::{Embodiment, Recorder};
-use crate::queue::{Attention, Observer, Queue, Waiters};
+use crate::link::{Link, name, unix_nanos};
+use crate::queue::{Observer, Queue, Waiters};
 use crate::sampler::{Batch, Sampler};
-use crate::settlement::{Context, Settler, Sinks};
+use crate::settlement::{Context, Settler};
+use crate::sinks::Sinks;
+use crate::stepper::Stepper;
 
 /// Puts a monitor together.
 pub struct MonitorBuilder {
@@ -34,31 +37,6 @@ pub struct MonitorBuilder {
     settle_within: Duration,
     stop_within: Duration,
     most_open: usize,
-}
-
-/// How often the sampler polls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cadence {
-    /// While an inference is in flight or waits for its settlement.
-    pub busy: Duration,
-    /// For [`Cadence::linger`] after that, so that the idle draw between requests that come often is known.
-    pub recent: Duration,
-    /// When nothing has happened for longer.
-    pub idle: Duration,
-    /// How long after the last inference `recent` holds.
-    pub linger: Duration,
-}
-
-impl Default for Cadence {
-    /// 20 ms busy: a fifth of the refresh period of most GPU counters; 200 ms for ten seconds after; then 1 s.
-    fn default() -> Self {
-        Self {
-            busy: Duration::from_millis(20),
-            recent: Duration::from_millis(200),
-            idle: Duration::from_secs(1),
-            linger: Duration::from_secs(10),
-        }
-    }
 }
 
 impl Default for MonitorBuilder {
@@ -195,9 +173,15 @@ impl MonitorBuilder {
         self
     }
 
-    /// Sets how often the sampler polls.
+    /// Sets how often the sampler polls; a period below a millisecond counts as one.
     pub fn cadence(mut self, cadence: Cadence) -> Self {
-        self.cadence = cadence;
+        let least = |period: Duration| period.max(Duration::from_millis(1));
+        self.cadence = Cadence {
+            busy: least(cadence.busy),
+            recent: least(cadence.recent),
+            idle: least(cadence.idle),
+            linger: cadence.linger,
+        };
         self
     }
 
@@ -283,85 +267,6 @@ impl MonitorBuilder {
     pub fn stepper(self) -> Stepper {
         let (link, sampler, settler) = self.parts();
         Stepper { link, sampler, settler }
-    }
-}
-
-/// What a monitor shares with those who watch through it.
-#[derive(Clone)]
-pub(crate) struct Link {
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) board: Board,
-    pub(crate) sinks: Arc<Sinks>,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Tells this monitor from all others, also of other processes.
-    pub(crate) name: Arc<str>,
-    /// The wall clock at monotonic zero, as of the start: a label that does not move with the wall clock.
-    pub(crate) epoch_unix_nanos: u64,
-    pub(crate) overhead: Overhead,
-}
-
-impl Link {
-    /// Begins to record; what is recorded ends with the recorder.
-    pub(crate) fn record(&self, embodied: Option<Embodiment>) -> Arc<Recorder> {
-        let recorder = Arc::new(Recorder::new(self, embodied));
-        let mut recorders = self.sinks.recorders.write().unwrap_or_else(PoisonError::into_inner);
-        recorders.push(Arc::downgrade(&recorder));
-        recorder
-    }
-
-    pub(crate) fn watch(&self) -> Attention {
-        self.queue.watch()
-    }
-}
-
-fn name(clock: &dyn Clock) -> Arc<str> {
-    static STARTED: AtomicU64 = AtomicU64::new(0);
-    let number = STARTED.fetch_add(1, Ordering::Relaxed);
-    let since = clock.wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    format!("{}-{number}-{}", std::process::id(), since.as_micros()).into()
-}
-
-fn unix_nanos(clock: &dyn Clock) -> u64 {
-    let since = clock.wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).saturating_sub(clock.mono().nanos())
-}
-
-/// Batches that may wait for the settlement thread. The sampler waits when an exporter holds settlement up that long;
-/// counters lose nothing by it.
-const BATCHES: usize = 64;
-
-fn sample_until(
-    stop: &AtomicBool,
-    queue: &Queue,
-    cadence: Cadence,
-    sampler: &mut Sampler,
-    send: &mpsc::SyncSender<Batch>,
-) {
-    let mut last_busy: Option<Instant> = None;
-    let mut deadline = Instant::now();
-    loop {
-        let last = stop.load(Ordering::Acquire);
-        if send.send(sampler.poll(last)).is_err() || last {
-            return;
-        }
-        let now = Instant::now();
-        let period = if queue.is_busy() {
-            last_busy = Some(now);
-            cadence.busy
-        } else if queue.is_watched() || last_busy.is_some_and(|busy| now - busy < cadence.linger) {
-            cadence.recent
-        } else {
-            cadence.idle
-        };
-        // Deadlines are multiples of the period, so that polls do not drift; those that were slept through are
-        // skipped.
-        deadline += period;
-        if deadline <= now {
-            deadline = now + period;
-        }
-        if queue.wake().sleep_until(deadline) {
-            deadline = Instant::now();
-        }
     }
 }
 
@@ -461,55 +366,5 @@ impl Monitor {
 impl Drop for Monitor {
     fn drop(&mut self) {
         self.stop();
-    }
-}
-
-/// A monitor without threads.
-pub struct Stepper {
-    link: Link,
-    sampler: Sampler,
-    settler: Settler,
-}
-
-impl Stepper {
-    /// All devices as of the last poll; `None` before the first.
-    pub fn snapshot(&self) -> Option<Snapshot> {
-        self.link.board.snapshot(self.link.queue.open())
-    }
-
-    /// The observer for the instrumentation.
-    pub fn observer(&self) -> Arc<dyn InferenceObserver> {
-        Arc::new(Observer(Arc::clone(&self.link.queue)))
-    }
-
-    /// Polls once at the clock's time, and settles what that completes.
-    pub fn step(&mut self) {
-        let batch = self.sampler.poll(false);
-        self.settler.process(batch);
-    }
-
-    /// Polls once more and settles what is left.
-    pub fn finish(mut self) {
-        let batch = self.sampler.poll(true);
-        self.settler.process(batch);
-    }
-
-    /// How many inferences are in flight or wait for settlement.
-    pub fn open(&self) -> usize {
-        self.link.queue.open()
-    }
-
-    /// Where a model server's poller puts its gauges.
-    pub fn stats_sink(&self) -> Arc<dyn StatsSink> {
-        Arc::new(self.link.board.clone())
-    }
-
-    /// Inferences held in memory: by settlement, and by the ledger.
-    pub fn held(&self) -> (usize, usize) {
-        self.settler.held()
-    }
-
-    pub(crate) fn link(&self) -> &Link {
-        &self.link
     }
 }

@@ -8,12 +8,15 @@ mod distribution;
 mod inferences;
 mod recorder;
 mod report;
+mod spans;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::monitor::{Link, Monitor, MonitorBuilder, Stepper};
+use crate::link::Link;
+use crate::monitor::{Monitor, MonitorBuilder};
 use crate::queue::Attention;
+use crate::stepper::Stepper;
 use data::Data;
 
 pub use data::Embodiment;

@@ -1,14 +1,13 @@
 //! From a poll's batch to settled inferences. Runs on the settlement thread, since ending a span can run an exporter.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use wattspan_core::{
-    Begin, Cost, Device, DeviceId, DeviceSample, DeviceScope, ElectricityPrice, Emissions, Finish, GapReason,
-    InferenceEnergy, InferenceId, InferenceRecord, Intensity, IntensitySource, IntervalEnergy, Joules,
-    Locality, Method, MonoTime, Place, PriceSource, RecordSink, RunId, SampleSink, SampleTick, SettleReason,
-    Settlement, TokenUsage,
+    Begin, Cost, Device, DeviceId, DeviceSample, DeviceScope, Emissions, Finish, GapReason, InferenceEnergy,
+    InferenceId, InferenceRecord, IntensitySource, IntervalEnergy, Joules, Locality, Method, MonoTime, Place,
+    PriceSource, RunId, SampleTick, SettleReason, Settlement, TokenUsage,
 };
 use wattspan_energy::{
     HardwareRate, Ledger, LedgerConfig, Measured, Meter, Overhead, Ownership, Settled, electricity_cost,
@@ -23,6 +22,8 @@ use crate::ownership::{CpuUse, Owners};
 use crate::performance::{Recorder, Tick};
 use crate::queue::{Event, Queue};
 use crate::sampler::Batch;
+use crate::sinks::Sinks;
+use crate::tariffs::{Tariff, Tariffs};
 
 /// Where intensity and prices come from, and what is recorded.
 pub(crate) struct Context {
@@ -39,46 +40,6 @@ pub(crate) struct Context {
     pub(crate) instruments: Option<Instruments>,
     pub(crate) board: Board,
     pub(crate) sinks: Arc<Sinks>,
-}
-
-/// Who wants to know. Sinks come and go while the monitor runs.
-#[derive(Default)]
-pub(crate) struct Sinks {
-    pub(crate) samples: RwLock<Vec<Arc<dyn SampleSink>>>,
-    pub(crate) records: RwLock<Vec<Arc<dyn RecordSink>>>,
-    pub(crate) recorders: RwLock<Vec<Weak<Recorder>>>,
-}
-
-impl Sinks {
-    fn sampled(&self, tick: &SampleTick<'_>) {
-        let sinks = self.samples.read().unwrap_or_else(PoisonError::into_inner).clone();
-        for sink in sinks {
-            unwind("a sample sink", || sink.sampled(tick));
-        }
-    }
-
-    fn record(&self, record: &InferenceRecord) {
-        let sinks = self.records.read().unwrap_or_else(PoisonError::into_inner).clone();
-        for sink in sinks {
-            unwind("a record sink", || sink.record(record));
-        }
-        for recorder in self.recorders() {
-            recorder.record(record);
-        }
-    }
-
-    /// Those that still record.
-    fn recorders(&self) -> Vec<Arc<Recorder>> {
-        let known = self.recorders.read().unwrap_or_else(PoisonError::into_inner);
-        let live: Vec<Arc<Recorder>> = known.iter().filter_map(Weak::upgrade).collect();
-        let gone = live.len() < known.len();
-        drop(known);
-        if gone {
-            let mut known = self.recorders.write().unwrap_or_else(PoisonError::into_inner);
-            known.retain(|recorder| recorder.strong_count() > 0);
-        }
-        live
-    }
 }
 
 /// Owns the ledger.
@@ -107,51 +68,6 @@ struct Open {
     local: bool,
     estimate: Gathered,
 }
-
-/// What a joule emits and costs, from a time on.
-#[derive(Clone, PartialEq)]
-struct Tariff {
-    intensity: Option<Intensity>,
-    price: Option<ElectricityPrice>,
-}
-
-/// The tariffs that something open may still ask for, numbered on from the first.
-#[derive(Default)]
-struct Tariffs {
-    known: VecDeque<(MonoTime, Tariff)>,
-    forgotten: u32,
-    asked: Option<MonoTime>,
-}
-
-impl Tariffs {
-    fn last(&self) -> Option<&Tariff> {
-        self.known.back().map(|(_, tariff)| tariff)
-    }
-
-    fn number(&self) -> u32 {
-        (self.forgotten + self.known.len() as u32).saturating_sub(1)
-    }
-
-    fn get(&self, number: u32) -> Option<&Tariff> {
-        // What was charged before the first tariff counts under number 0, which is then the first.
-        let index = number.saturating_sub(self.forgotten) as usize;
-        self.known.get(index).map(|(_, tariff)| tariff)
-    }
-
-    /// Forgets those that ended before a time.
-    fn forget_before(&mut self, time: MonoTime) {
-        while self.known.get(1).is_some_and(|(from, _)| *from <= time) {
-            self.known.pop_front();
-            self.forgotten += 1;
-        }
-    }
-}
-
-/// Sources are asked this often: intensities and prices change by minutes.
-const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Tariffs that are kept at most; a source that changes at every question would fill the memory of an inference that
-/// goes on for days.
-const TARIFFS: usize = 65_536;
 
 impl Settler {
     pub(crate) fn new(
@@ -239,13 +155,17 @@ impl Settler {
         rates: Rates,
     ) {
         let pending = self.open.values().filter_map(|open| Some(open.finish.as_ref()?.end)).min();
-        let servers: Vec<_> = self.context.board.lock().servers.values().cloned().collect();
+        let board = self.context.board.lock();
+        let servers: Vec<_> = board.servers.values().cloned().collect();
+        let power = board.total_power();
+        drop(board);
         let tick = Tick {
             time: batch.time,
             samples: &batch.samples,
             measured: &self.raw,
             intervals,
             servers: &servers,
+            power,
             rates,
             pending,
             last: batch.last,
@@ -392,17 +312,15 @@ impl Settler {
         before != Some((reason, interval.start))
     }
 
-    /// Asks what a joule emits and costs now; a change starts a new tariff.
+    /// Asks what a joule emits and costs now.
     fn look_up_tariff(&mut self, time: MonoTime, wall: SystemTime) {
-        if self.tariffs.asked.is_some_and(|asked| time.since(asked) < ASK_EVERY) {
+        if !self.tariffs.is_due(time) {
             return;
         }
-        self.tariffs.asked = Some(time);
         let begun = self.open.values().map(|open| open.begin.time).min();
         self.tariffs.forget_before(begun.unwrap_or(time).min(time - self.settle_within));
-        let place = &self.context.place;
-        let (intensity, prices) = (&self.context.intensity, &self.context.prices);
-        let mut tariff = Tariff {
+        let Context { place, intensity, prices, .. } = &self.context;
+        let tariff = Tariff {
             intensity: intensity
                 .as_ref()
                 .and_then(|source| unwind("an intensity source", || source.latest(place, wall))?),
@@ -410,21 +328,9 @@ impl Settler {
                 .as_ref()
                 .and_then(|source| unwind("a price source", || source.electricity(place, wall))?),
         };
-        if let Some(last) = self.tariffs.last() {
-            // A value that only grows older is the same value.
-            if let (Some(new), Some(old)) = (&mut tariff.intensity, &last.intensity)
-                && new.value == old.value
-                && new.source == old.source
-                && new.provenance == old.provenance
-            {
-                *new = old.clone();
-            }
-            if *last == tariff || self.tariffs.known.len() >= TARIFFS {
-                return;
-            }
+        if let Some(number) = self.tariffs.answered(time, tariff) {
+            self.ledger.tariff(time, number);
         }
-        self.tariffs.known.push_back((time, tariff));
-        self.ledger.tariff(time, self.tariffs.number());
     }
 
     /// Settles what has waited long enough, or everything that has ended when this is the last call.

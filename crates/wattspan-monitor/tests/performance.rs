@@ -64,6 +64,7 @@ fn a_window_has_every_figure_of_its_device() {
     assert_eq!(device.peak_memory.unwrap().bytes(), 3 << 30);
     assert_eq!(device.memory_total.unwrap().bytes(), 24 << 30);
     assert_eq!(device.peak_temperature.unwrap().celsius(), 71.0);
+    assert_eq!(report.total.power.unwrap().p95, 250.0);
     // 360 g/kWh are 0.1 mg/J, half as much again for the building; the price has the same digits.
     let grams = energy.joules() * 1.5e-4;
     assert!((report.total.emissions.unwrap().grams() - grams).abs() < 1e-9);

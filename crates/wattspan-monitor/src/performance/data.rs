@@ -13,9 +13,7 @@ use wattspan_energy::{Embodied, Overhead, sci};
 use super::distribution::Distribution;
 use super::inferences::{Row, Sums};
 use super::report::{DeviceReport, PerformanceReport, SciReport, ServerReport, TotalReport};
-
-/// A stretch of time, in nanoseconds since the Unix epoch.
-pub(crate) type Span = (u64, u64);
+use super::spans::{Span, length, outside, overlap, union};
 
 /// Emissions of making the hardware that a program uses.
 ///
@@ -113,6 +111,8 @@ pub(crate) struct ServerData {
 pub(crate) struct Data {
     pub(super) windows: Vec<(Arc<str>, Span)>,
     pub(super) snapshots: u64,
+    /// Power of all counted devices together, by poll.
+    pub(super) power: Distribution,
     pub(super) devices: BTreeMap<DeviceId, DeviceData>,
     pub(super) servers: BTreeMap<Arc<str>, ServerData>,
     pub(super) rows: Vec<Row>,
@@ -272,6 +272,16 @@ impl Data {
             .map(|(from, to)| (to - from) as f64 / 1e9)
             .sum();
         self.snapshots += (other.snapshots as f64 * if all > 0.0 { fresh / all } else { 1.0 }).round() as u64;
+        // Power at different times can be laid together; at the same time on two machines it would have to be added up.
+        if overlap(&spans(&self.windows), &spans(&other.windows)) {
+            if double.is_empty() {
+                self.power = Distribution::default();
+                self.notes
+                    .push("the total power's percentiles of windows side by side are not known".to_owned());
+            }
+        } else {
+            self.power.merge(&other.power);
+        }
         for (id, device) in &other.devices {
             match self.devices.get_mut(id) {
                 Some(known) => known.absorb(device),
@@ -371,6 +381,7 @@ impl Data {
             mean_power: measured()
                 .filter_map(|device| device.mean_power)
                 .reduce(|sum: Watts, more| sum + more),
+            power: self.power.percentiles(),
         }
     }
 
@@ -447,43 +458,6 @@ fn spans(windows: &[(Arc<str>, Span)]) -> Vec<Span> {
     windows.iter().map(|(_, span)| *span).collect()
 }
 
-/// The spans in order, those that touch joined.
-fn union(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.sort_unstable();
-    let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
-    for (from, to) in spans {
-        match joined.last_mut().filter(|last| from <= last.1) {
-            Some(last) => last.1 = last.1.max(to),
-            None => joined.push((from, to)),
-        }
-    }
-    joined
-}
-
-fn length(spans: &[Span]) -> Duration {
-    Duration::from_nanos(union(spans.to_vec()).into_iter().map(|(from, to)| to - from).sum())
-}
-
-fn overlap(one: &[Span], other: &[Span]) -> bool {
-    one.iter().any(|(from, to)| other.iter().any(|(begin, end)| begin < to && from < end))
-}
-
-/// The parts of a span that lie outside all of some disjoint spans in order.
-fn outside((mut from, to): Span, covered: &[Span]) -> Vec<Span> {
-    let mut parts = Vec::new();
-    let first = covered.partition_point(|span| span.1 <= from);
-    for (begin, end) in covered.iter().skip(first).take_while(|span| span.0 < to) {
-        if from < *begin {
-            parts.push((from, *begin));
-        }
-        from = from.max(*end);
-    }
-    if from < to {
-        parts.push((from, to));
-    }
-    parts
-}
-
 /// Segments kept by device: at a refresh each 100 ms, the last three minutes are always fine.
 const SEGMENTS: usize = 4_096;
 /// Inferences kept one by one; at some 150 bytes each, ten megabytes.
@@ -494,15 +468,6 @@ mod tests {
     use wattspan_core::DeviceKind;
 
     use super::*;
-
-    #[test]
-    fn time_outside_is_what_is_left() {
-        let covered = [(10, 20), (30, 40)];
-        assert_eq!(outside((0, 50), &covered), [(0, 10), (20, 30), (40, 50)]);
-        assert_eq!(outside((12, 18), &covered), []);
-        assert_eq!(outside((15, 35), &covered), [(20, 30)]);
-        assert_eq!(outside((40, 45), &covered), [(40, 45)]);
-    }
 
     #[test]
     fn long_records_become_coarser_and_lose_nothing() {

@@ -14,7 +14,7 @@ use super::data::{Data, DeviceData, Embodiment, Segment};
 use super::inferences::Row;
 use super::report::PerformanceReport;
 use crate::board::Rates;
-use crate::monitor::Link;
+use crate::link::Link;
 
 /// One poll, as a recorder sees it.
 pub(crate) struct Tick<'a> {
@@ -23,6 +23,8 @@ pub(crate) struct Tick<'a> {
     pub(crate) measured: &'a [(Arc<Device>, Measured)],
     pub(crate) intervals: &'a [IntervalEnergy],
     pub(crate) servers: &'a [ServerStats],
+    /// Power of all counted devices together.
+    pub(crate) power: Option<Watts>,
     pub(crate) rates: Rates,
     /// Earliest end of an inference that waits for its settlement.
     pub(crate) pending: Option<MonoTime>,
@@ -155,6 +157,9 @@ impl Recorder {
             state.data.snapshots += 1;
             for sample in tick.samples {
                 state.sample(sample);
+            }
+            if let Some(power) = tick.power {
+                state.data.power.add(power.watts());
             }
             for stats in tick.servers {
                 state.server(stats, self.from);

@@ -138,6 +138,9 @@ pub struct TotalReport {
     /// Sum of the devices' mean power.
     #[serde(rename = "mean_power_watts")]
     pub mean_power: Option<Watts>,
+    /// Power of all devices together, poll by poll. **Absent** for merged windows that were side by side.
+    #[serde(rename = "power_watts")]
+    pub power: Option<Percentiles>,
 }
 
 /// The inferences that ended in the window. Their energy is a part of the devices', not in addition to it.

@@ -1,5 +1,6 @@
 //! What a validation found; goes into `validation.json`.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
@@ -240,6 +241,13 @@ impl Validation {
             writeln!(out, "skipped: {skipped}")?;
         }
         writeln!(out, "{}", self.verdict.as_str())
+    }
+
+    /// Gains for [`LedgerConfig::gains`](wattspan_energy::LedgerConfig::gains): those of devices that a meter agreed with.
+    pub fn gains(&self) -> HashMap<DeviceId, f64> {
+        let validated = self.verdict == Verdict::Validated;
+        let devices = self.devices.iter().filter(|_| validated);
+        devices.map(|device| (device.id.clone(), device.gain_ratio)).collect()
     }
 
     /// Adds runs of identical prompts. Those without energies are left out.

@@ -23,7 +23,8 @@ pub(super) fn changes<T: Copy + PartialEq>(
 
 /// Refresh period: the usual time between two changes, where those that skipped a refresh are left out.
 ///
-/// **Absent** with fewer than eight changes.
+/// **Absent** with fewer than eight changes, and when they do not come at multiples of any period: a sensor that shows
+/// each change at once has none.
 pub(super) fn refresh(times: &[MonoTime]) -> Option<Duration> {
     let mut between: Vec<Duration> = times.windows(2).map(|pair| pair[1].since(pair[0])).collect();
     if between.len() < 7 {
@@ -32,9 +33,14 @@ pub(super) fn refresh(times: &[MonoTime]) -> Option<Duration> {
     between.sort_unstable();
     let short = *between.get(between.len() / 10)?;
     // Jitter makes some short and others long; what is half as long again has skipped one.
-    let usual: Vec<Duration> = between.into_iter().filter(|one| *one <= short + short / 2).collect();
-    let sum: Duration = usual.iter().sum();
-    Some(sum / usual.len() as u32)
+    let usual: Vec<Duration> = between.iter().copied().filter(|one| *one <= short + short / 2).collect();
+    let period = usual.iter().sum::<Duration>() / usual.len() as u32;
+    let whole = |one: &&Duration| {
+        let times = one.as_secs_f64() / period.as_secs_f64();
+        // Far off, the period's own error adds up to anything.
+        times.round() > 5.0 || (times - times.round()).abs() < 0.15
+    };
+    (between.iter().filter(whole).count() * 5 >= between.len() * 4).then_some(period)
 }
 
 /// The largest step that all changes of a counter are multiples of.
@@ -126,6 +132,9 @@ mod tests {
         let refresh = refresh(&times).unwrap().as_secs_f64();
         assert!((refresh - 0.1).abs() < 0.002, "{refresh}");
         assert_eq!(super::refresh(&times[..5]), None);
+        let at_once: Vec<MonoTime> =
+            [0, 462, 1_100, 1_490, 2_230, 2_600, 3_310, 3_800, 4_550].map(at).to_vec();
+        assert_eq!(super::refresh(&at_once), None);
     }
 
     #[test]
