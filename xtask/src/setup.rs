@@ -35,6 +35,7 @@ pub fn run() -> Outcome {
     let python = python.ok();
     note(cmake(&mut installer, python.as_ref(), &mut env));
     note(libclang(&mut installer, python.as_ref(), &mut env));
+    note(prometheus(&mut installer));
     rocm_smi(&mut installer);
     if let Some(python) = &python {
         python.record(&mut env);
@@ -193,6 +194,27 @@ fn is_libclang(name: &str) -> bool {
 fn has_builtin_headers(folder: &Path) -> bool {
     let versions = std::fs::read_dir(folder.join("clang")).into_iter().flatten().flatten();
     versions.into_iter().any(|version| version.path().join("include/stdbool.h").exists())
+}
+
+/// Prometheus with promtool, and its Pushgateway: peers of the telemetry tests.
+fn prometheus(installer: &mut Installer) -> Outcome {
+    for (name, brew) in [
+        ("prometheus", Some("prometheus")),
+        ("promtool", Some("prometheus")),
+        ("prometheus-pushgateway", None),
+    ] {
+        if answers(name, &["--version"]) {
+            found(name, "ok");
+            continue;
+        }
+        found(name, "missing");
+        let package = if name == "promtool" { "prometheus" } else { name };
+        installer.install(&[package], brew).map_err(|error| format!("{name}: {error}"))?;
+        if !answers(name, &["--version"]) {
+            return Err(format!("{name}: `{name}` does not answer although it was installed"));
+        }
+    }
+    Ok(())
 }
 
 /// One of the real peers of the tests and the demo.
