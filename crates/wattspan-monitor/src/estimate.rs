@@ -1,8 +1,9 @@
 //! The labelled estimate of what has no sensor, gathered poll by poll.
 
+use std::collections::HashSet;
 use std::num::NonZeroU32;
 
-use wattspan_core::{DeviceKind, DeviceSample, EnergyRange, Estimate, Joules, MonoTime, Watts};
+use wattspan_core::{DeviceId, DeviceKind, DeviceSample, EnergyRange, Estimate, Joules, MonoTime, Watts};
 use wattspan_energy::{MemoryPower, PowerCurve, cpu_estimate, utilization_estimate};
 
 use crate::ownership::CpuUse;
@@ -54,13 +55,17 @@ pub(crate) struct Poll<'a> {
     pub(crate) start: MonoTime,
     pub(crate) end: MonoTime,
     pub(crate) samples: &'a [DeviceSample],
+    /// Devices whose sensor has answered at least once.
+    pub(crate) answered: &'a HashSet<DeviceId>,
     pub(crate) cpu: Option<CpuUse>,
     pub(crate) tariff: u32,
 }
 
-/// Whether a sensor tells the energy of a device.
-fn is_measured(sample: &DeviceSample) -> bool {
-    sample.device.counter.is_some() || sample.device.power.is_some()
+impl Poll<'_> {
+    /// Whether a sensor tells the energy of a device. One that may not be read does not.
+    fn is_measured(&self, sample: &DeviceSample) -> bool {
+        self.answered.contains(&sample.device.id)
+    }
 }
 
 impl EstimateInputs {
@@ -92,7 +97,7 @@ impl EstimateInputs {
     fn over(&self, poll: &Poll<'_>, machine_time: std::time::Duration, part: f64) -> Vec<Estimate> {
         let mut estimates = Vec::new();
         let measured =
-            |kind| poll.samples.iter().any(|sample| sample.device.kind == kind && is_measured(sample));
+            |kind| poll.samples.iter().any(|sample| sample.device.kind == kind && poll.is_measured(sample));
         if let (Some((curve, cores)), false) = (self.cpu, measured(DeviceKind::Cpu)) {
             // Without process times the cores may have been idle or busy: half-way is the figure, the range says so.
             let cpu_time = match poll.cpu {
@@ -108,7 +113,7 @@ impl EstimateInputs {
             let blind = poll
                 .samples
                 .iter()
-                .filter(|sample| sample.device.kind == DeviceKind::Gpu && !is_measured(sample));
+                .filter(|sample| sample.device.kind == DeviceKind::Gpu && !poll.is_measured(sample));
             for sample in blind {
                 let limit: Option<Watts> = sample.device.power_limit;
                 let curve = limit.and_then(|limit| PowerCurve::proportional(limit).ok());

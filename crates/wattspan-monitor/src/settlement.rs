@@ -1,6 +1,6 @@
 //! From a poll's batch to settled inferences. Runs on the settlement thread, since ending a span can run an exporter.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -50,6 +50,8 @@ pub(crate) struct Settler {
     /// There is no collector that a sensor could come from.
     blind: bool,
     meters: HashMap<DeviceId, Meter>,
+    /// The devices that have told energy or power at least once.
+    answered: HashSet<DeviceId>,
     owners: Owners,
     ledger: Ledger,
     open: HashMap<InferenceId, Open>,
@@ -84,6 +86,7 @@ impl Settler {
             settle_within,
             blind,
             meters: HashMap::new(),
+            answered: HashSet::new(),
             owners: Owners::default(),
             ledger: Ledger::with_config(ledger),
             open: HashMap::new(),
@@ -235,9 +238,11 @@ impl Settler {
             let id = &sample.device.id;
             if !self.meters.contains_key(id) {
                 self.meters.insert(id.clone(), Meter::new(Arc::clone(&sample.device)));
-                if sample.device.counter.is_some() || sample.device.power.is_some() {
-                    self.ledger.add_device(&sample.device, sample.time);
-                }
+            }
+            // A sensor that has never answered measures nothing: no inference waits for it, or is covered less for it.
+            if !self.answered.contains(id) && (sample.energy.is_value() || sample.power.is_value()) {
+                self.answered.insert(id.clone());
+                self.ledger.add_device(&sample.device, sample.time);
             }
             let Some(meter) = self.meters.get_mut(id) else { continue };
             meter.read(sample, &mut self.measured);
@@ -272,7 +277,8 @@ impl Settler {
     fn estimate(&mut self, batch: &Batch, cpu: Option<CpuUse>) {
         let Some(start) = self.polled.replace(batch.time) else { return };
         let tariff = self.tariffs.number();
-        let poll = Poll { start, end: batch.time, samples: &batch.samples, cpu, tariff };
+        let (end, samples, answered) = (batch.time, &batch.samples, &self.answered);
+        let poll = Poll { start, end, samples, answered, cpu, tariff };
         let in_flight = self.open.values_mut().filter(|open| open.local).map(|open| {
             let end = open.finish.as_ref().map(|finish| finish.end);
             (open.begin.time, end, &mut open.estimate)
@@ -314,7 +320,8 @@ impl Settler {
 
     /// Asks what a joule emits and costs now.
     fn look_up_tariff(&mut self, time: MonoTime, wall: SystemTime) {
-        if !self.tariffs.is_due(time) {
+        let Context { intensity, prices, .. } = &self.context;
+        if !self.tariffs.is_due(time, intensity.is_some(), prices.is_some()) {
             return;
         }
         let begun = self.open.values().map(|open| open.begin.time).min();

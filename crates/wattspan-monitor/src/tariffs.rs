@@ -35,9 +35,12 @@ impl Tariffs {
         self.known.get(index).map(|(_, tariff)| tariff)
     }
 
-    /// Whether it is time to ask again; if so, that is taken as done.
-    pub(crate) fn is_due(&mut self, time: MonoTime) -> bool {
-        if self.asked.is_some_and(|asked| time.since(asked) < ASK_EVERY) {
+    /// Whether it is time to ask again, as it always is for what is wanted and not known yet; if so, that is taken as done.
+    pub(crate) fn is_due(&mut self, time: MonoTime, intensity: bool, price: bool) -> bool {
+        let missing = self
+            .last()
+            .is_none_or(|last| (intensity && last.intensity.is_none()) || (price && last.price.is_none()));
+        if !missing && self.asked.is_some_and(|asked| time.since(asked) < ASK_EVERY) {
             return false;
         }
         self.asked = Some(time);
@@ -110,7 +113,15 @@ mod tests {
     #[test]
     fn a_source_that_never_rests_is_asked_once_a_second() {
         let mut tariffs = Tariffs::default();
-        let asked = (0..100).filter(|turn| tariffs.is_due(MonoTime::from_nanos(turn * 20_000_000))).count();
-        assert_eq!(asked, 2);
+        let mut asked = |price, turns: std::ops::Range<u64>| {
+            turns.filter(|turn| tariffs.is_due(MonoTime::from_nanos(turn * 20_000_000), true, price)).count()
+        };
+        assert_eq!(asked(false, 0..10), 10, "nothing is known yet");
+        tariffs.answered(MonoTime::ZERO, tariff(100));
+        let mut asked = |price, turns: std::ops::Range<u64>| {
+            turns.filter(|turn| tariffs.is_due(MonoTime::from_nanos(turn * 20_000_000), true, price)).count()
+        };
+        assert_eq!(asked(false, 10..110), 2);
+        assert_eq!(asked(true, 110..115), 5, "the price is not");
     }
 }

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use support::{Settled, clock, gpu, infer, steady, step_to};
 use wattspan_core::{
-    CollectError, DeviceSample, ElectricityPrice, InferenceRecord, Intensity, IntensitySource, Place,
-    PriceSource, Reading, RecordSink, SampleSink, SampleTick, SettleReason, TokenPrice, Watts,
+    CollectError, CounterSpec, Device, DeviceId, DeviceKind, DeviceSample, ElectricityPrice, InferenceRecord,
+    Intensity, IntensitySource, Place, PriceSource, Reading, RecordSink, SampleSink, SampleTick,
+    SettleReason, TokenPrice, Vendor, Watts,
 };
-use wattspan_monitor::{Monitor, Stepper};
+use wattspan_energy::PowerCurve;
+use wattspan_monitor::{EstimateInputs, Monitor, Stepper};
 use wattspan_testkit::conformance::{Observed, observer};
 use wattspan_testkit::{FakeCollector, RecordingRecords, RecordingSamples};
 
@@ -206,4 +208,39 @@ fn a_sensor_without_power_shows_none_while_it_does_not_answer() {
     assert_eq!(stepper.snapshot().unwrap().total_power().value().map(Watts::watts), Some(100.0));
     step_to(&mut stepper, &clock, 1_500);
     assert!(!stepper.snapshot().unwrap().total_power().is_value());
+}
+
+#[test]
+fn a_sensor_that_may_not_be_read_takes_nothing_from_the_others() {
+    let clock = clock();
+    let denied = FakeCollector::new("denied", [cpu_package()], |device, now| {
+        let mut sample = DeviceSample::new(Arc::clone(device), now);
+        sample.energy = Reading::denied("read energy_uj as root");
+        sample
+    });
+    let records = RecordingRecords::default();
+    let mut inputs = EstimateInputs::default();
+    let cores = std::num::NonZeroU32::new(8).unwrap();
+    inputs.cpu = Some((PowerCurve::proportional(Watts::whole(80)).unwrap(), cores));
+    let mut stepper = Monitor::builder()
+        .clock(clock.clone())
+        .collector(Box::new(denied))
+        .collector(Box::new(steady("GPU-a")))
+        .estimate(inputs)
+        .record_sink(Arc::new(records.clone()))
+        .stepper();
+    step_to(&mut stepper, &clock, 1_000);
+    infer(&*stepper.observer(), 1_000, 2_000, 5, &Settled::default());
+    step_to(&mut stepper, &clock, 2_500);
+    let settlement = records.records()[0].settlement.clone();
+    assert_eq!(settlement.reason, SettleReason::Covered);
+    let energy = settlement.energy.unwrap();
+    assert_eq!((energy.total.joules(), energy.coverage.ratio()), (100.0, 1.0));
+    assert!(energy.estimated.unwrap().basis.contains("cpu"), "what is not measured is estimated beside it");
+}
+
+fn cpu_package() -> Arc<Device> {
+    let mut device = Device::new(DeviceId::new("cpu-0"), DeviceKind::Cpu, Vendor::Intel, "test CPU");
+    device.counter = Some(CounterSpec { microjoules_per_tick: (1, 1), modulus: None, refresh: None });
+    Arc::new(device)
 }

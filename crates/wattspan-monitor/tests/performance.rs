@@ -199,6 +199,7 @@ fn absent_figures_are_null_and_never_zero() {
     }
     assert_eq!(device["coverage_ratio"], 0.0);
     assert!(json["total"]["energy_joules"].is_null() && json["sci"].is_null());
+    assert!(json["total"]["coverage_ratio"].is_null(), "nothing was to be covered");
     assert!(json["inferences"]["duration_seconds"].is_null());
     assert_eq!(json["duration_seconds"], 1.0);
 }

@@ -139,8 +139,9 @@ impl DeviceData {
         }
     }
 
-    pub(super) fn has_sensor(&self) -> bool {
-        self.device.counter.is_some() || self.device.power.is_some() || !self.segments.is_empty()
+    /// Whether it was ever measured. A sensor that may not be read makes no total less complete.
+    fn is_measured(&self) -> bool {
+        !self.segments.is_empty() || self.gaps > 0
     }
 
     /// Adds the latest segment; old ones become coarser where they are many.

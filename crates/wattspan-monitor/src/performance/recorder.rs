@@ -178,8 +178,8 @@ impl Recorder {
         }
         state.ticked = Some(tick.time);
         if let Some(until) = state.until {
-            let covered = state.data.devices.values().filter(|device| device.has_sensor()).all(|device| {
-                let live = state.live.get(&device.device.id);
+            let covered = state.data.devices.keys().all(|device| {
+                let live = state.live.get(device);
                 // One that has never answered is not waited for.
                 live.is_some_and(|live| live.closed_to.map_or(live.dark, |to| to >= until))
             });

@@ -124,7 +124,7 @@ pub struct TotalReport {
     /// Sum of the devices' bounds.
     #[serde(rename = "energy_bound_joules")]
     pub bound: Option<Joules>,
-    /// Least coverage of a device with a sensor.
+    /// Least coverage of a device that was measured at all.
     #[serde(rename = "coverage_ratio")]
     pub coverage: Option<Ratio>,
     /// Emissions. **Absent** when some device's are.
