@@ -368,7 +368,7 @@ impl Data {
             sum
         });
         let sensing =
-            self.devices.values().filter(|device| device.device.is_counted() && device.has_sensor());
+            self.devices.values().filter(|device| device.device.is_counted() && device.is_measured());
         let coverage = sensing.map(|device| device.report().coverage).reduce(Ratio::min);
         TotalReport {
             energy: states.map(|states| states.total()),
