@@ -195,7 +195,11 @@ impl WattspanBuilder {
         let otel_meter = opentelemetry::global::meter("wattspan");
         let monitor =
             monitor.meter(otel_meter.clone()).start().map_err(|source| StartError::Thread { source })?;
+        #[cfg(feature = "llama-server")]
+        let polling = setup::polling(&config, &monitor)?;
         let inner = Arc::new(Inner {
+            #[cfg(feature = "llama-server")]
+            _polling: polling,
             monitor,
             #[cfg(feature = "otel")]
             telemetry,

@@ -20,6 +20,9 @@ pub struct Wattspan {
 /// Fields are dropped in this order: settlement comes before the providers shut down, since a span that ends after
 /// that is lost.
 pub(crate) struct Inner {
+    /// Ends before the monitor that it feeds.
+    #[cfg(feature = "llama-server")]
+    pub(crate) _polling: Option<wattspan_llama_server::Polling>,
     pub(crate) monitor: Monitor,
     #[cfg(feature = "otel")]
     pub(crate) telemetry: wattspan_otel::Telemetry,
@@ -72,6 +75,18 @@ impl Wattspan {
             use opentelemetry::trace::TracerProvider as _;
             builder.tracer(self.inner.telemetry.tracer_provider().tracer("wattspan"))
         };
+        builder
+    }
+
+    /// A client of the llama-server or OpenAI-compatible server at a base URL, such as `http://127.0.0.1:8080`, to be
+    /// changed before it is built. A server on this machine is found by its port, so that its share of the CPU is its
+    /// own.
+    #[cfg(feature = "llama-server")]
+    pub fn llama_server(&self, base: &str) -> wattspan_llama_server::LlamaServerBuilder {
+        let builder = wattspan_llama_server::LlamaServer::builder(base, self.genai("llama_cpp"));
+        #[cfg(feature = "host")]
+        let builder = builder
+            .pid_resolver(|port| wattspan_host::process_by_port(std::path::Path::new("/"), port).value());
         builder
     }
 

@@ -154,6 +154,8 @@ settings! {
     PriceLocalTokens "cost.price_local_tokens" ["WATTSPAN_PRICE_LOCAL_TOKENS"] Kind::Flag, Some("false"), false;
     /// A llama-server whose gauges are polled.
     LlamaServer "llama_server.url" ["WATTSPAN_LLAMA_SERVER"] Kind::Text, None, false;
+    /// Its API key.
+    LlamaServerKey "llama_server.api_key" ["WATTSPAN_LLAMA_SERVER_KEY"] Kind::Text, None, true;
     /// Time between two polls of it.
     LlamaServerInterval "llama_server.interval" ["WATTSPAN_LLAMA_SERVER_INTERVAL"] Kind::Duration, Some("15s"), false;
     /// Whether prompts and answers are recorded.

@@ -240,8 +240,19 @@ fn price_book(path: &str) -> Result<PriceBook, StartError> {
 
 #[cfg(feature = "otel")]
 pub(crate) fn telemetry(config: &Config) -> Result<wattspan_otel::Telemetry, StartError> {
-    use wattspan_otel::{Protocol, Telemetry};
+    use wattspan_otel::{Console, Protocol, Telemetry};
     let mut builder = Telemetry::builder(config.text(Setting::ServiceName).unwrap_or("wattspan"));
+    // The standard has more variables than there are settings: whoever reads the environment gets them too.
+    let variable = |setting| match config.origin(setting) {
+        Some(crate::Origin::Environment(name)) => Some(name.as_str()),
+        _ => None,
+    };
+    if Setting::all().any(|setting| variable(setting).is_some()) {
+        builder = builder.from_env();
+    }
+    // What a standard variable says is left to the exporters, where that of one signal wins over the general one.
+    let is_standard = |setting| variable(setting).is_some_and(|name| name.starts_with("OTEL_"));
+    let said = |setting| config.text(setting).filter(|_| !is_standard(setting));
     if let Some(version) = config.text(Setting::ServiceVersion) {
         builder = builder.resource_attribute("service.version", version);
     }
@@ -251,14 +262,38 @@ pub(crate) fn telemetry(config: &Config) -> Result<wattspan_otel::Telemetry, Sta
     if let Some(interval) = config.duration(Setting::ExportInterval) {
         builder = builder.export_interval(interval);
     }
-    if let Some(endpoint) = config.text(Setting::OtlpEndpoint) {
-        builder = builder.otlp_endpoint(endpoint).otlp_protocol(match config.text(Setting::OtlpProtocol) {
-            Some("grpc") => Protocol::Grpc,
-            _ => Protocol::HttpProtobuf,
-        });
+    if let Some(endpoint) = said(Setting::OtlpEndpoint) {
+        builder = builder.otlp_endpoint(endpoint);
+    }
+    let protocol = said(Setting::OtlpProtocol).filter(|_| config.origin(Setting::OtlpProtocol).is_some());
+    if let Some(protocol) = protocol.and_then(Protocol::from_name) {
+        builder = builder.otlp_protocol(protocol);
+    }
+    if said(Setting::OtlpHeaders).is_some() {
         for (key, value) in config.pairs(Setting::OtlpHeaders) {
             builder = builder.otlp_header(key, value);
         }
     }
+    if config.flag(Setting::Console) {
+        builder = builder.console(Console::Lines);
+    }
     Ok(builder.build()?)
+}
+
+/// Starts the poller of a model server's gauges, if one is asked for.
+#[cfg(feature = "llama-server")]
+pub(crate) fn polling(
+    config: &Config,
+    monitor: &wattspan_monitor::Monitor,
+) -> Result<Option<wattspan_llama_server::Polling>, StartError> {
+    let Some(url) = config.text(Setting::LlamaServer) else { return Ok(None) };
+    let failed = |error: wattspan_llama_server::Error| setting_error(Setting::LlamaServer, &error);
+    let mut poller = wattspan_llama_server::MetricsPoller::builder(url);
+    if let Some(interval) = config.duration(Setting::LlamaServerInterval) {
+        poller = poller.interval(interval);
+    }
+    if let Some(key) = config.text(Setting::LlamaServerKey) {
+        poller = poller.api_key(key);
+    }
+    Ok(Some(poller.build().map_err(failed)?.start(monitor.stats_sink()).map_err(failed)?))
 }

@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use wattspan::Wattspan;
-use wattspan::llama_server::{ChatRequest, LlamaServer};
+use wattspan::llama_server::ChatRequest;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let prompt = args.next().unwrap_or_else(|| "Say hello.".to_owned());
 
     let wattspan = Wattspan::from_env()?.service("client", "1.0").start()?;
-    let client = LlamaServer::new(&url, wattspan.genai("llama_cpp"))?;
+    let client = wattspan.llama_server(&url).build()?;
     let answer = client
         .chat_stream(&ChatRequest::user("default", prompt).max_tokens(128), |text| {
             print!("{text}");

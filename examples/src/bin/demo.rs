@@ -213,13 +213,11 @@ fn server(wattspan: &Wattspan, options: &Options, prompts: &[String]) -> Result<
         (Some(own), url)
     };
     let pid = own.as_ref().map(|own| own.0.id());
-    let genai = match pid {
-        Some(pid) => {
-            wattspan.genai_builder("llama_cpp").locality(Locality::LocalServer { pid: Some(pid) }).build()
-        }
-        None => wattspan.genai("llama_cpp"),
+    let builder = wattspan.llama_server(&url);
+    let client = match pid {
+        Some(pid) => builder.locality(Locality::LocalServer { pid: Some(pid) }).build()?,
+        None => builder.build()?,
     };
-    let client = LlamaServer::new(&url, genai)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         eprintln!("One request alone:");
