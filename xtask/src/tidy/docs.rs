@@ -103,6 +103,10 @@ impl Known {
             return None;
         }
         let Some(library) = self.libraries.get(first) else {
+            // A Prometheus name such as `wattspan_inference_energy_joules_bucket` looks like a library's and has no path.
+            if first == path && is_series(first) {
+                return None;
+            }
             return Some(format!("no crate has the library `{first}`"));
         };
         // The facade re-exports the others, so what it names may be anybody's.
@@ -220,6 +224,13 @@ fn compare_features(features: &BTreeSet<String>, page: &str) -> Findings {
         .collect()
 }
 
+/// Whether a name ends as the series of a Prometheus metric do: in a unit or what its kind of series adds.
+fn is_series(name: &str) -> bool {
+    const ENDS: [&str; 10] =
+        ["bucket", "bytes", "celsius", "count", "grams", "hertz", "joules", "ratio", "total", "watts"];
+    name.rsplit('_').next().is_some_and(|end| ENDS.contains(&end))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,6 +271,11 @@ mod tests {
 
     #[test]
     fn what_does_not_is_a_fault_with_its_line() {
+        check("`wattspan_device_energy_joules_total` `wattspan_inference_energy_joules_bucket`", &[]);
+        check(
+            "`wattspan_total::X`",
+            &["docs/a.md:1: `wattspan_total::X`: no crate has the library `wattspan_total`"],
+        );
         check("a\nsee `wattspan-cor`", &["docs/a.md:2: `wattspan-cor`: no such crate or program"]);
         check(
             "`wattspan_gone::X`",
