@@ -88,10 +88,27 @@ pub(crate) struct State {
     pub(crate) time: MonoTime,
     pub(crate) wall: Option<SystemTime>,
     pub(crate) devices: BTreeMap<DeviceId, DeviceSnapshot>,
+    /// Sum and number of the utilisations polled since they were last exported.
+    utilization: BTreeMap<DeviceId, (f64, u32)>,
     pub(crate) servers: BTreeMap<Arc<str>, ServerStats>,
 }
 
 impl State {
+    /// Mean utilisation since the last call, so that work between two exports shows; of one device, with the last reading
+    /// where there has been no poll since.
+    pub(crate) fn take_utilization(&mut self) -> Vec<(Arc<Device>, Ratio)> {
+        let mut means = std::mem::take(&mut self.utilization);
+        let devices = self.devices.values();
+        devices
+            .filter_map(|device| {
+                let last = *device.sample.gauges.utilization.as_value()?;
+                let mean = means.remove(&device.sample.device.id);
+                let mean = mean.and_then(|(sum, count)| Ratio::new(sum / f64::from(count)));
+                Some((Arc::clone(device.device()), mean.unwrap_or(last)))
+            })
+            .collect()
+    }
+
     pub(crate) fn total_power(&self) -> Option<Watts> {
         total_power(self.devices.values())
     }
@@ -135,6 +152,15 @@ impl Board {
         state.time = time;
         state.wall = Some(wall);
         for sample in samples {
+            if let Some(utilization) = sample.gauges.utilization.as_value() {
+                let (sum, count) = state.utilization.entry(sample.device.id.clone()).or_default();
+                if *count == u32::MAX {
+                    // Nobody exports: the last four billion polls count as one.
+                    (*sum, *count) = (*sum / f64::from(*count), 1);
+                }
+                *sum += utilization.ratio();
+                *count += 1;
+            }
             if let Some(device) = state.devices.get_mut(&sample.device.id) {
                 // Without a power sensor the mean of the last interval stands, as long as the counter answers.
                 let derived = sample.power == Reading::NotSupported && sample.energy.is_value();

@@ -177,11 +177,8 @@ type Figure<T> = fn(&DeviceSnapshot) -> Option<T>;
 
 fn observe_hardware(meter: &Meter, profile: Profile, board: &Board) {
     let define = |measure| profile.instruments(Operation::Chat, measure).first().map(|used| used.metric);
-    let gauges: [(Measure, bool, Figure<f64>); 5] = [
+    let gauges: [(Measure, bool, Figure<f64>); 4] = [
         (Measure::HwPower, true, |device| value(&device.power).map(wattspan_core::Watts::watts)),
-        (Measure::HwGpuUtilization, false, |device| {
-            is_gpu(device).then(|| value(&device.sample.gauges.utilization).map(Ratio::ratio))?
-        }),
         (Measure::HwGpuMemoryUtilization, false, |device| {
             let gauges = &device.sample.gauges;
             let (used, total) = (value(&gauges.memory_used)?, value(&gauges.memory_total)?);
@@ -199,6 +196,20 @@ fn observe_hardware(meter: &Meter, profile: Profile, board: &Board) {
             .f64_observable_gauge(metric.name)
             .with_unit(metric.unit)
             .with_callback(move |instrument| observe(&board.lock(), instrument, with_type, figure))
+            .build();
+    }
+    if let Some(metric) = define(Measure::HwGpuUtilization) {
+        let board = board.clone();
+        meter
+            .f64_observable_gauge(metric.name)
+            .with_unit(metric.unit)
+            .with_callback(move |instrument| {
+                let means = board.lock().take_utilization();
+                let gpus = |kind| matches!(kind, DeviceKind::Gpu | DeviceKind::GpuPartition);
+                for (device, mean) in means.into_iter().filter(|(device, _)| gpus(device.kind)) {
+                    instrument.observe(mean.ratio(), &identity(&device, false));
+                }
+            })
             .build();
     }
     let memory: [(Measure, Figure<i64>); 2] = [

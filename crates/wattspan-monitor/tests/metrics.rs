@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::MeterProvider as _;
-use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics, ScopeMetrics};
+use opentelemetry_sdk::metrics::data::{
+    AggregatedMetrics, GaugeDataPoint, MetricData, ResourceMetrics, ScopeMetrics,
+};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 use support::{Settled, clock, gpu, infer, steady, step_to};
 use wattspan_core::{
-    DeviceSample, ElectricityPrice, GramsPerKwh, Intensity, Provenance, Reading, UsdPerKwh, Watts,
+    DeviceSample, ElectricityPrice, GramsPerKwh, Intensity, Provenance, Ratio, Reading, UsdPerKwh, Watts,
 };
-use wattspan_monitor::Monitor;
+use wattspan_monitor::{Monitor, PerformanceMonitor};
 use wattspan_semconv::conformance::{Attributes, Checker, Metric, Telemetry, Value};
 use wattspan_semconv::{Instrument, Profile, ValueType};
 use wattspan_testkit::{FakeCollector, FakeIntensity, FakePrices};
@@ -150,4 +152,41 @@ fn what_cannot_be_read_gives_no_points() {
         assert!(!names.iter().any(|name| name == absent), "{absent} in {names:?}");
     }
     assert!(names.iter().any(|name| name == "hw.power"), "{names:?}");
+}
+
+#[test]
+fn case_measurement_11_a_minutes_utilisation_is_the_mean_of_its_samples() {
+    let exporter = InMemoryMetricExporter::default();
+    let reader = PeriodicReader::builder(exporter.clone()).with_interval(Duration::from_secs(3_600)).build();
+    let provider = SdkMeterProvider::builder().with_reader(reader).build();
+    let clock = clock();
+    let busy = FakeCollector::new("busy", [gpu("GPU-a")], |device, now| {
+        let mut sample = DeviceSample::new(Arc::clone(device), now);
+        let second = now.nanos() / 1_000_000_000;
+        sample.gauges.utilization = Ratio::new(if (10..50).contains(&second) { 1.0 } else { 0.0 }).into();
+        sample.energy = Reading::Value(second * 1_000);
+        sample
+    });
+    let mut stepper = Monitor::builder()
+        .clock(clock.clone())
+        .collector(Box::new(busy))
+        .meter(provider.meter("metrics"))
+        .stepper();
+    let window = PerformanceMonitor::start_stepped(&stepper);
+    for _ in 0..60 {
+        stepper.step();
+        clock.advance(Duration::from_secs(1));
+    }
+    provider.force_flush().unwrap();
+    let resource = exporter.get_finished_metrics().unwrap();
+    let mut metrics =
+        resource.iter().flat_map(ResourceMetrics::scope_metrics).flat_map(ScopeMetrics::metrics);
+    let metric = metrics.find(|metric| metric.name() == "hw.gpu.utilization").unwrap();
+    let AggregatedMetrics::F64(MetricData::Gauge(gauge)) = metric.data() else { panic!("a gauge of floats") };
+    let exported: Vec<f64> = gauge.data_points().map(GaugeDataPoint::value).collect();
+    assert!(exported.len() == 1 && (exported[0] - 2.0 / 3.0).abs() < 1e-12, "{exported:?}");
+    let report = window.report();
+    let device = &report.devices[0];
+    assert_eq!(device.peak_utilization, Ratio::new(1.0));
+    assert!((device.avg_utilization.unwrap().ratio() - 2.0 / 3.0).abs() < 1e-12);
 }

@@ -241,3 +241,26 @@ fn code_can_be_measured_on_the_real_clock() {
     let report = own.stop_within(Duration::from_secs(60));
     assert_eq!((report.devices[0].id.as_str(), report.notes.len()), ("GPU-b", 0));
 }
+
+#[test]
+fn case_cli_02_two_monitors_at_once_each_see_the_whole() {
+    let clock = clock();
+    let make = || Monitor::builder().clock(clock.clone()).collector(Box::new(steady("GPU-a"))).stepper();
+    let (mut one, mut two) = (make(), make());
+    let mut both = |millis: u64| {
+        while wattspan_core::Clock::mono(&*clock).nanos() / 1_000_000 < millis {
+            clock.advance(Duration::from_millis(100));
+            one.step();
+            two.step();
+        }
+        [PerformanceMonitor::start_stepped(&one), PerformanceMonitor::start_stepped(&two)]
+    };
+    let windows = both(1_000);
+    both(3_000);
+    windows.iter().for_each(PerformanceMonitor::end);
+    both(4_000);
+    let reports = windows.map(|window| window.report());
+    assert!(reports.iter().all(|report| report.total.energy == Some(joules(200))));
+    let merged = PerformanceReport::merge(&reports).unwrap();
+    assert_eq!(merged.total.energy, Some(joules(200)), "one device is counted once, whoever watches it");
+}
