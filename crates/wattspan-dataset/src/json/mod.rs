@@ -1,0 +1,13 @@
+//! A run as a folder of JSON files.
+
+mod dataset;
+mod fault;
+mod files;
+mod journal;
+mod peer;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use dataset::{JsonDataset, Recovered};
+pub use read::{JsonRun, ReadError};
