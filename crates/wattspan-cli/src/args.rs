@@ -1,0 +1,181 @@
+//! The command line, and which part does what.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+use crate::exit::{self, Failure};
+use crate::output::{Output, say};
+use crate::settings::{SettingArgs, duration};
+use crate::{devices, doctor, run, watch};
+
+/// Measures energy, carbon and cost of local language models and of any command
+#[derive(Parser, Debug)]
+#[command(name = "wattspan", version, about, after_help = exit::TABLE, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Measure a command, or until Ctrl-C
+    #[command(after_help = exit::TABLE)]
+    Run(RunArgs),
+    /// Show what every sensor of every device answers, and why one does not
+    Devices(JsonArgs),
+    /// Show what was found, where each setting comes from and what to do about problems
+    Doctor(JsonArgs),
+    /// Print a line of power, energy, utilisation and memory at each interval
+    Watch(WatchArgs),
+    /// Print the notices that go along with the bundled data
+    Licences,
+    /// Print a script that completes this program's options
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where samples go while a command is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Exporter {
+    /// A line of text at each interval, on standard error
+    Console,
+    /// A line of JSON per device and interval, and the result as the last one
+    Json,
+    /// The receiver of the setting `otlp.endpoint`
+    Otlp,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// Time between two polls, and between two lines of an exporter
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
+    pub(crate) interval: Duration,
+    /// Write the result as JSON into a file
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write the result as JSON instead of text; to standard output unless --output is given
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print no result for people, and no warnings
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Where samples go meanwhile; may be given several times. Without it, to a receiver if one is set
+    #[arg(long, value_enum)]
+    pub(crate) exporter: Vec<Exporter>,
+    /// The command and its arguments; without one, measures until Ctrl-C
+    #[arg(trailing_var_arg = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct JsonArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// Time between two lines
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
+    pub(crate) interval: Duration,
+    /// Print plain lines; the one form there is, named so that scripts can ask for it
+    #[arg(long)]
+    pub(crate) lines: bool,
+    /// End after so many lines
+    #[arg(long, value_name = "N")]
+    pub(crate) count: Option<u64>,
+    /// A llama-server whose gauges stand beside
+    #[arg(long, value_name = "URL")]
+    pub(crate) llama_server: Option<String>,
+}
+
+/// Runs the program on the process's own arguments.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output, and a reader that has gone has seen enough.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE));
+        }
+    };
+    log(matches!(&cli.command, Command::Run(args) if args.quiet));
+    let ended = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Devices(args) => devices::devices(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Watch(args) => watch::watch(&args),
+        Command::Licences => Output::Stdout.text(wattspan::carbon::licences()).map(|()| exit::OK),
+        Command::Completions { shell } => completions(shell),
+    };
+    let code = ended.unwrap_or_else(|Failure { code, message }| {
+        say(&format!("wattspan: {message}"));
+        code
+    });
+    ExitCode::from(code)
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {
+    // Into memory first, since the generator panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "wattspan", &mut script);
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(&script).and_then(|()| stdout.flush());
+    crate::output::outcome("standard output", written).map(|()| exit::OK)
+}
+
+/// Warnings go to standard error; `WATTSPAN_LOG` is a level that says otherwise.
+fn log(quiet: bool) {
+    let asked = std::env::var("WATTSPAN_LOG").ok().and_then(|level| level.parse::<LevelFilter>().ok());
+    let usual = if quiet { LevelFilter::ERROR } else { LevelFilter::WARN };
+    // What the results tell anyway: an unknown place.
+    let told = Targets::new().with_default(usual).with_target("wattspan_carbon", LevelFilter::ERROR);
+    let filter = asked.map_or(told, |level| Targets::new().with_default(level));
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false)
+        // It would panic where standard error is closed.
+        .log_internal_errors(false);
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter));
+    // Fails only where a program that calls `main` has one of its own, which then stays.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn options_of_the_command_are_its_own() {
+        let cli =
+            Cli::try_parse_from(["wattspan", "run", "--json", "--", "prog", "--json", "--help"]).unwrap();
+        let Command::Run(args) = cli.command else { panic!("run was asked for") };
+        assert_eq!(args.command, ["prog", "--json", "--help"]);
+        assert!(args.json && args.exporter.is_empty());
+    }
+}

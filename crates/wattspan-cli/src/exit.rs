@@ -1,0 +1,73 @@
+//! Exit codes, and the one error that carries them.
+
+use std::fmt;
+
+/// All went well.
+pub(crate) const OK: u8 = 0;
+/// `doctor` found a problem.
+pub(crate) const PROBLEM: u8 = 1;
+/// The command line or a setting is wrong. (As clap has it.)
+pub(crate) const USAGE: u8 = 2;
+/// The operating system refused a thread or a signal handler. (`EX_OSERR` of BSD's sysexits.h.)
+pub(crate) const SYSTEM: u8 = 71;
+/// Output could not be written. (`EX_IOERR` of BSD's sysexits.h.)
+pub(crate) const OUTPUT: u8 = 74;
+/// The command is there and cannot be executed. (POSIX, Shell Command Language, 2.8.2.)
+pub(crate) const NOT_EXECUTABLE: u8 = 126;
+/// The command was not found. (The same place.)
+pub(crate) const NOT_FOUND: u8 = 127;
+/// A command that a signal ended: this and the signal's number.
+pub(crate) const SIGNALLED: i32 = 128;
+
+/// As `--help` and `docs/cli.md` have it.
+pub(crate) const TABLE: &str = "\
+Exit codes:
+  0        all went well; a measurement that Ctrl-C or SIGTERM ended, too
+  1        `doctor` found a problem
+  2        the command line or a setting is wrong
+  71       the operating system refused a thread or a signal handler
+  74       output could not be written
+  126      the command of `run` cannot be executed
+  127      the command of `run` was not found
+  128 + n  signal n ended the command of `run`
+  other    the code of the command of `run`";
+
+/// Why the program ends early, and with which code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: u8,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(code: u8, message: impl fmt::Display) -> Self {
+        Self { code, message: message.to_string() }
+    }
+
+    /// With the whole chain of causes.
+    pub(crate) fn of(code: u8, error: &dyn std::error::Error) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            message.push_str(": ");
+            message.push_str(&inner.to_string());
+            cause = inner.source();
+        }
+        Self { code, message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_has_the_same_table() {
+        let docs = include_str!("../../../docs/cli.md");
+        let codes: Vec<&str> = TABLE.lines().skip(1).map(|line| line[2..11].trim()).collect();
+        assert_eq!(codes, ["0", "1", "2", "71", "74", "126", "127", "128 + n", "other"]);
+        for code in codes {
+            assert!(docs.contains(&format!("| {code} |")), "{code} is missing in docs/cli.md");
+        }
+    }
+}
