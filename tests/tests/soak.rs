@@ -15,6 +15,7 @@ use wattspan_core::{
 use wattspan_energy::Meter;
 use wattspan_fake_nvml::FakeNvml;
 use wattspan_fake_nvml::model::Preset;
+use wattspan_monitor::PerformanceMonitor;
 
 use rig::{Rig, Rng};
 
@@ -131,6 +132,7 @@ fn soak(minutes: u64, seed: u64, without: Option<&str>, preset: Preset) -> Outco
     driver.all_gpus().preset(preset).unwrap().power_limit(450.0).unwrap().idle_watts(60.0).unwrap();
     let beside = Arc::new(Beside::default());
     let mut rig = Rig::with(driver, |monitor| monitor.sample_sink(beside.clone()));
+    let window = PerformanceMonitor::start_stepped(&rig.stepper);
     let observer = rig.stepper.observer();
     let counts = Arc::new(Counts::default());
 
@@ -212,7 +214,9 @@ fn soak(minutes: u64, seed: u64, without: Option<&str>, preset: Preset) -> Outco
     assert!(reasons.contains(SettleReason::Covered.as_str()), "{reasons:?}");
 
     let Rig { driver, stepper, kept, .. } = rig;
+    window.end();
     stepper.finish();
+    let report = window.report();
     let intervals = kept.intervals.lock().unwrap();
     let mut energy = Vec::new();
     let mut truth = 0.0;
@@ -223,6 +227,9 @@ fn soak(minutes: u64, seed: u64, without: Option<&str>, preset: Preset) -> Outco
         let own: Vec<_> = intervals.iter().filter(|interval| interval.device.as_str() == device).collect();
         let parts: Joules = own.iter().map(|interval| interval.energy.total()).sum();
         assert_eq!(parts, *measured, "{device}: no measured joule is lost or made up");
+        let reported = report.devices.iter().find(|one| one.id.as_str() == device).unwrap();
+        assert_eq!(reported.energy, Some(parts), "{device}: nor in the report of the whole time");
+        assert!(reported.coverage.ratio() < 1.0 || reported.gaps == 0, "{device}: {reported:?}");
         assert!(
             own.windows(2)
                 .all(|pair| pair[0].end <= pair[1].start || pair[1].energy.inference == Joules::ZERO)

@@ -41,6 +41,8 @@ impl Embodiment {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Segment {
     pub(super) span: Span,
+    /// The part of it with data, in nanoseconds: less than all where segments with a gap between them were joined.
+    pub(super) covered: u64,
     pub(super) energy: StateEnergy,
     pub(super) method: Method,
     pub(super) grams: Option<Grams>,
@@ -61,6 +63,7 @@ impl Segment {
         let part = |energy: Joules| energy.scaled(fraction).unwrap_or(energy);
         Some(Self {
             span: (from, to),
+            covered: (self.covered as f64 * fraction).round() as u64,
             energy: StateEnergy {
                 inference: part(self.energy.inference),
                 idle: part(self.energy.idle),
@@ -74,7 +77,8 @@ impl Segment {
     }
 
     fn join(&mut self, next: &Self) {
-        self.span.1 = next.span.1;
+        self.span.1 = self.span.1.max(next.span.1);
+        self.covered += next.covered;
         self.energy += next.energy;
         self.method = self.method.with(next.method);
         self.grams = self.grams.zip(next.grams).map(|(one, other)| one + other);
@@ -155,7 +159,7 @@ impl DeviceData {
         let mut coarse: Vec<Segment> = Vec::with_capacity(SEGMENTS);
         let mut single = false;
         for segment in self.segments.drain(..) {
-            if let Some(last) = coarse.last_mut().filter(|last| single && last.span.1 == segment.span.0) {
+            if let Some(last) = coarse.last_mut().filter(|_| single) {
                 last.join(&segment);
                 single = false;
             } else {
@@ -206,7 +210,7 @@ impl DeviceData {
             sum
         });
         let energy = states.map(|states| states.total());
-        let covered = length(&self.segments.iter().map(|segment| segment.span).collect::<Vec<_>>());
+        let covered = Duration::from_nanos(self.segments.iter().map(|segment| segment.covered).sum());
         let watched = length(&self.watched);
         let coverage = covered.as_secs_f64() / watched.as_secs_f64();
         let ratio = |value: Option<f64>| value.and_then(Ratio::new);
@@ -427,6 +431,7 @@ impl Data {
                 let span = (from, (from + covered).max(from + 1));
                 one.segments.push(Segment {
                     span,
+                    covered: span.1 - span.0,
                     energy,
                     method,
                     grams: device.emissions,
@@ -474,10 +479,12 @@ mod tests {
     fn long_records_become_coarser_and_lose_nothing() {
         let device = Device::new(DeviceId::new("a"), DeviceKind::Gpu, Vendor::Nvidia, "a");
         let mut data = DeviceData::new(Arc::new(device));
-        data.watched.push((0, 20_000));
+        data.watched.push((0, 80_000));
         for second in 0..20_000 {
+            // A gap after each.
             data.push(Segment {
-                span: (second, second + 1),
+                span: (second * 4, second * 4 + 3),
+                covered: 3,
                 energy: StateEnergy { idle: Joules::from_microjoules(7), ..StateEnergy::default() },
                 method: Method::Counter,
                 grams: None,
@@ -487,6 +494,6 @@ mod tests {
         assert!(data.segments.len() < SEGMENTS);
         let report = data.report();
         assert_eq!(report.energy, Some(Joules::from_microjoules(140_000)));
-        assert_eq!((report.coverage, report.emissions), (Ratio::ONE, None));
+        assert_eq!((report.coverage.ratio(), report.emissions), (0.75, None));
     }
 }

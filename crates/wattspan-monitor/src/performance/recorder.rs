@@ -207,6 +207,7 @@ impl Recorder {
         let energy = interval.energy.total();
         let segment = Segment {
             span: (self.unix(interval.start), self.unix(interval.end)),
+            covered: interval.end.since(interval.start).as_nanos() as u64,
             energy: interval.energy,
             method: interval.method,
             grams: rates.grams(energy),
