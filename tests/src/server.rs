@@ -50,7 +50,7 @@ impl Drop for LlamaServer {
     }
 }
 
-fn tool(root: &Path, key: &str) -> PathBuf {
+pub(crate) fn tool(root: &Path, key: &str) -> PathBuf {
     if let Some(path) = std::env::var_os(key) {
         return path.into();
     }
