@@ -18,6 +18,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::metrics::v1::Metric;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use tokio_stream::wrappers::TcpListenerStream;
+use tonic::codec::CompressionEncoding;
 use tonic::{Request, Response, Status};
 
 /// Receives spans and metrics on a free port of 127.0.0.1 for as long as the runtime lives.
@@ -38,8 +39,12 @@ impl Receiver {
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let receiver = Self { port, ..Self::default() };
         let server = tonic::transport::Server::builder()
-            .add_service(TraceServiceServer::new(receiver.clone()))
-            .add_service(MetricsServiceServer::new(receiver.clone()));
+            .add_service(
+                TraceServiceServer::new(receiver.clone()).accept_compressed(CompressionEncoding::Gzip),
+            )
+            .add_service(
+                MetricsServiceServer::new(receiver.clone()).accept_compressed(CompressionEncoding::Gzip),
+            );
         tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
         receiver
     }

@@ -119,7 +119,6 @@ impl Rotel {
             pair("--exporter", "otlp".to_owned()),
             pair("--otlp-exporter-endpoint", onward.to_owned()),
             pair("--otlp-exporter-protocol", "grpc".to_owned()),
-            pair("--otlp-exporter-compression", "none".to_owned()),
             pair("--pid-file", folder.0.join("pid").display().to_string()),
             pair("--log-file", folder.0.join("log").display().to_string()),
         ];
