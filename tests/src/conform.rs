@@ -5,9 +5,9 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use opentelemetry_proto::tonic::metrics::v1::{Metric as OtlpMetric, NumberDataPoint};
-use opentelemetry_proto::tonic::trace::v1::Span as OtlpSpan;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind as OtlpKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{Span as OtlpSpan, Status as OtlpStatus};
 use wattspan_semconv::conformance::{Attributes, Event, Metric, Span, Status, Telemetry, Value, check};
 use wattspan_semconv::{Instrument, Profile, SpanKind, ValueType};
 
@@ -29,7 +29,7 @@ fn span(span: &OtlpSpan) -> Span {
         OtlpKind::Consumer => SpanKind::Consumer,
         OtlpKind::Internal | OtlpKind::Unspecified => SpanKind::Internal,
     };
-    let code = span.status.as_ref().map_or(StatusCode::Unset, |status| status.code());
+    let code = span.status.as_ref().map_or(StatusCode::Unset, OtlpStatus::code);
     let status = match code {
         StatusCode::Unset => Status::Unset,
         StatusCode::Ok => Status::Ok,

@@ -248,7 +248,11 @@ pub(crate) fn telemetry(config: &Config) -> Result<wattspan_otel::Telemetry, Sta
         _ => None,
     };
     if Setting::all().any(|setting| variable(setting).is_some()) {
-        builder = builder.from_env();
+        builder = builder.environment(|name| {
+            let known = Setting::all().find(|setting| variable(*setting) == Some(name));
+            let given = known.and_then(|setting| config.text(setting)).map(str::to_owned);
+            given.or_else(|| std::env::var(name).ok())
+        });
     }
     // What a standard variable says is left to the exporters, where that of one signal wins over the general one.
     let is_standard = |setting| variable(setting).is_some_and(|name| name.starts_with("OTEL_"));
