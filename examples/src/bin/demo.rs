@@ -266,5 +266,6 @@ fn in_process(_: &Wattspan, _: &Options, _: &[String]) -> Result<(), Fault> {
 
 #[cfg(feature = "llama-cpp")]
 fn in_process(wattspan: &Wattspan, options: &Options, prompts: &[String]) -> Result<(), Fault> {
-    wattspan_examples::in_process::run(&wattspan.genai("llama_cpp"), &model(options)?, prompts, &progress)
+    wattspan_examples::in_process::run(&wattspan.genai("llama_cpp"), &model(options)?, prompts, &progress)?;
+    Ok(())
 }
