@@ -1,9 +1,8 @@
 //! Puts providers together from what code and environment say.
 
 use std::fmt;
-use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use opentelemetry::metrics::MeterProvider as _;
@@ -14,38 +13,15 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{MeterProviderBuilder, PeriodicReader, SdkMeterProvider, Temporality};
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider, SpanExporter, TracerProviderBuilder};
 
-use crate::console::Lines;
+use crate::chosen::{Chosen, Wanted};
+use crate::console::{Console, Lines};
 use crate::drops::Drops;
 use crate::env::Environment;
-use crate::network::Network;
+use crate::network::LazyNetwork;
 use crate::otlp::{LogSender, MetricSender, Otlp, Protocol, Signal, SpanSender};
 use crate::queue::{Batching, Bounded};
 use crate::resource::resource;
 use crate::{Telemetry, TelemetryError};
-
-/// What is printed.
-#[derive(Clone)]
-#[non_exhaustive]
-pub enum Console {
-    /// One line for each inference, to the error stream.
-    Lines,
-    /// The same lines to a writer.
-    LinesTo(Arc<Mutex<dyn Write + Send>>),
-    /// Every span and metric with all that is in them, to the output stream, by `opentelemetry-stdout`.
-    #[cfg(feature = "console")]
-    Raw,
-}
-
-impl fmt::Debug for Console {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Lines => "Lines",
-            Self::LinesTo(_) => "LinesTo",
-            #[cfg(feature = "console")]
-            Self::Raw => "Raw",
-        })
-    }
-}
 
 type AddSpans = Box<dyn FnOnce(TracerProviderBuilder, Batching, &Arc<Drops>) -> TracerProviderBuilder + Send>;
 type AddMetrics = Box<dyn FnOnce(MeterProviderBuilder, Duration) -> MeterProviderBuilder + Send>;
@@ -450,75 +426,9 @@ impl TelemetryBuilder {
     }
 }
 
-/// Whether an exporter is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
-    Yes,
-    /// If somebody named an endpoint.
-    IfNamed,
-    No,
-}
-
-/// What `OTEL_TRACES_EXPORTER` and its siblings choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Chosen {
-    otlp: Wanted,
-    console: bool,
-    prometheus: bool,
-}
-
-impl Chosen {
-    fn of(env: &Environment, signal: Signal) -> Self {
-        let variable = format!("OTEL_{}_EXPORTER", signal.upper());
-        let Some(names) = env.list(&variable) else {
-            return Self { otlp: Wanted::IfNamed, console: false, prometheus: false };
-        };
-        let mut chosen = Self { otlp: Wanted::No, console: false, prometheus: false };
-        for name in names {
-            match name {
-                "otlp" => chosen.otlp = Wanted::Yes,
-                "console" => chosen.console = true,
-                "prometheus" if signal == Signal::Metrics => chosen.prometheus = true,
-                "none" => {}
-                other => tracing::warn!("{variable}: {other:?} is not known here and is left out"),
-            }
-        }
-        chosen
-    }
-}
-
-/// The network thread, started when something first needs it.
-#[derive(Default)]
-struct LazyNetwork(Option<Network>);
-
-impl LazyNetwork {
-    fn get(&mut self) -> Result<&Network, TelemetryError> {
-        match &mut self.0 {
-            Some(network) => Ok(network),
-            none => Ok(none.insert(Network::start()?)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_exporter_variables_choose() {
-        let of = |signal, value: Option<&'static str>| {
-            Chosen::of(
-                &Environment::read(|name| value.filter(|_| name.ends_with("_EXPORTER")).map(str::to_owned)),
-                signal,
-            )
-        };
-        let chosen = |otlp, console, prometheus| Chosen { otlp, console, prometheus };
-        assert_eq!(of(Signal::Traces, None), chosen(Wanted::IfNamed, false, false));
-        assert_eq!(of(Signal::Traces, Some("none")), chosen(Wanted::No, false, false));
-        assert_eq!(of(Signal::Traces, Some("otlp, console")), chosen(Wanted::Yes, true, false));
-        assert_eq!(of(Signal::Metrics, Some("prometheus")), chosen(Wanted::No, false, true));
-        assert_eq!(of(Signal::Traces, Some("zipkin")), chosen(Wanted::No, false, false));
-    }
 
     #[test]
     fn queues_are_told_by_code_then_environment_then_the_specification() {

@@ -11,6 +11,30 @@ use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use wattspan_semconv::attr;
 
+/// What is printed.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Console {
+    /// One line for each inference, to the error stream.
+    Lines,
+    /// The same lines to a writer.
+    LinesTo(Arc<Mutex<dyn Write + Send>>),
+    /// Every span and metric with all that is in them, to the output stream, by `opentelemetry-stdout`.
+    #[cfg(feature = "console")]
+    Raw,
+}
+
+impl fmt::Debug for Console {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Lines => "Lines",
+            Self::LinesTo(_) => "LinesTo",
+            #[cfg(feature = "console")]
+            Self::Raw => "Raw",
+        })
+    }
+}
+
 /// Writes a line for each GenAI span, whichever names it was recorded under.
 pub(crate) struct Lines {
     out: Arc<Mutex<dyn Write + Send>>,

@@ -31,6 +31,7 @@
 //! - `tracing`: the layer that joins an application's `tracing` spans.
 
 mod builder;
+mod chosen;
 mod console;
 mod drops;
 mod env;
@@ -46,7 +47,8 @@ mod telemetry;
 #[cfg(feature = "tracing")]
 mod tracing_layer;
 
-pub use builder::{Console, TelemetryBuilder};
+pub use builder::TelemetryBuilder;
+pub use console::Console;
 pub use error::TelemetryError;
 pub use otlp::{Compression, Otlp, Protocol, Signal};
 pub use telemetry::Telemetry;

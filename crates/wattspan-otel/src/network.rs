@@ -85,6 +85,19 @@ impl Drop for Network {
     }
 }
 
+/// The network thread, started when something first needs it.
+#[derive(Default)]
+pub(crate) struct LazyNetwork(pub(crate) Option<Network>);
+
+impl LazyNetwork {
+    pub(crate) fn get(&mut self) -> Result<&Network, TelemetryError> {
+        match &mut self.0 {
+            Some(network) => Ok(network),
+            none => Ok(none.insert(Network::start()?)),
+        }
+    }
+}
+
 /// Starts work on the thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Spawner {
@@ -103,6 +116,7 @@ impl Spawner {
         receive.await.ok()
     }
 
+    #[cfg(feature = "prometheus")]
     pub(crate) fn start(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
     }
