@@ -111,7 +111,7 @@ fn result(index: u64) -> ResultRow {
     row.test_case_uid = Some(format!("none:task_{index}"));
     row.prompt = Some("What is the capital of the country whose flag is red and white?".to_owned());
     row.response = Some("There are several; Vienna is one, Bern and Copenhagen are others.".to_owned());
-    row.success = Some(index % 7 != 0);
+    row.success = Some(!index.is_multiple_of(7));
     row.trace_id = Some(format!("{index:032x}"));
     row.span_id = Some(format!("{index:016x}"));
     row.execution_time_ms = Some(400.0 + index as f64 / 7.0);

@@ -23,7 +23,7 @@ fn result(task: &str, success: bool) -> ResultRow {
 
 fn trace(id: &str) -> Row {
     let mut row = TraceRow::default();
-    row.trace_id = id.to_owned();
+    row.trace_id = id.into();
     row.into_row()
 }
 

@@ -8,5 +8,6 @@ mod trace;
 pub use leaderboard::{GpuMemory, GpuSummary, HardwareDetail, LeaderboardRow};
 pub use metric::MetricRow;
 pub use result::ResultRow;
+#[cfg(feature = "spans")]
 pub(crate) use trace::millis;
 pub use trace::{EventRow, LinkRow, ResourceRow, SpanRow, StatusRow, TraceRow};
