@@ -53,7 +53,7 @@ pub fn command(args: &[String]) -> Outcome {
         return Ok(());
     }
     eprintln!("\nNow the same with llama.cpp in this process. It is built once, which takes some minutes …");
-    let features = ["--features", "llama-cpp", "--target-dir", "target/llama"];
+    let features = ["--features", "llama-cpp"];
     quietly(
         cargo().args(["build", "--quiet", "--package", "wattspan-examples", "--bin", "demo"]).args(features),
     )?;

@@ -22,6 +22,12 @@ const PARTS: &[Part] = &[
     ("fuzz", |_| fuzz::fuzz(&fuzz::targets()?, FUZZ_SECONDS)),
 ];
 
+/// The one feature set of everything that this command builds: all that can be built without a vendor's SDK. llama.cpp is
+/// compiled once for it.
+const FEATURES: &str = "wattspan-carbon/live,wattspan-dataset/spans,wattspan-examples/llama-cpp,\
+    wattspan-llama-cpp/llama-cpp,wattspan-llama-server/middleware,wattspan-otel/console,wattspan-otel/prometheus,wattspan-otel/tracing,\
+    wattspan-tests/llama-cpp,wattspan/full";
+
 /// Each target, in every test run; `cargo xtask fuzz` takes longer.
 const FUZZ_SECONDS: u64 = 10;
 
@@ -65,17 +71,19 @@ fn fmt() -> Outcome {
 }
 
 fn clippy() -> Outcome {
-    run(cargo().args(["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    let what = ["clippy", "--locked", "--workspace", "--features", FEATURES, "--all-targets"];
+    run(cargo().args(what).args(["--", "-D", "warnings"]))
 }
 
 fn tests(what: &[&str], counts: &mut Counts) -> Outcome {
     let mut command = cargo();
-    command.args(["test", "--locked", "--workspace"]).args(what);
+    command.args(["test", "--locked", "--workspace", "--features", FEATURES]).args(what);
     run_reading(&mut command, |line| counts.read(line))
 }
 
 fn docs() -> Outcome {
-    run(cargo().env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--locked", "--workspace", "--no-deps"]))
+    let what = ["doc", "--locked", "--workspace", "--no-deps", "--features", FEATURES];
+    run(cargo().env("RUSTDOCFLAGS", "-D warnings").args(what))
 }
 
 #[cfg(test)]
