@@ -60,9 +60,9 @@ pub(crate) enum Exporter {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
-    /// Time between two polls, and between two lines of an exporter
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
-    pub(crate) interval: Duration,
+    /// Time between two polls, and between two lines of an exporter [default: the setting sampling.idle, 1s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) interval: Option<Duration>,
     /// Write the result as JSON into a file
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -93,9 +93,9 @@ pub(crate) struct JsonArgs {
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
-    /// Time between two lines
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
-    pub(crate) interval: Duration,
+    /// Time between two lines [default: the setting sampling.idle, 1s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) interval: Option<Duration>,
     /// Print plain lines; the one form there is, named so that scripts can ask for it
     #[arg(long)]
     pub(crate) lines: bool,
@@ -117,7 +117,12 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE));
         }
     };
-    log(matches!(&cli.command, Command::Run(args) if args.quiet));
+    log(match &cli.command {
+        Command::Run(args) if !args.quiet => LevelFilter::WARN,
+        Command::Watch(_) => LevelFilter::WARN,
+        // Their output says it all.
+        _ => LevelFilter::ERROR,
+    });
     let ended = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Devices(args) => devices::devices(&args),
@@ -143,9 +148,8 @@ fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {
 }
 
 /// Warnings go to standard error; `WATTSPAN_LOG` is a level that says otherwise.
-fn log(quiet: bool) {
+fn log(usual: LevelFilter) {
     let asked = std::env::var("WATTSPAN_LOG").ok().and_then(|level| level.parse::<LevelFilter>().ok());
-    let usual = if quiet { LevelFilter::ERROR } else { LevelFilter::WARN };
     // What the results tell anyway: an unknown place.
     let told = Targets::new().with_default(usual).with_target("wattspan_carbon", LevelFilter::ERROR);
     let filter = asked.map_or(told, |level| Targets::new().with_default(level));

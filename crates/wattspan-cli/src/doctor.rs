@@ -15,7 +15,7 @@ use crate::exit::{Failure, OK, PROBLEM};
 use crate::output::Output;
 use crate::result::{intensity, live_sources, price};
 use crate::run::measuring;
-use crate::settings::{set, without_otlp};
+use crate::settings::without_otlp;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -114,11 +114,9 @@ fn look_at_devices(checks: &mut Checks, seen: &Seen, machine: &Machine) {
 }
 
 fn look_at_place(checks: &mut Checks, config: &Config) -> Option<Place> {
-    // All parts but the devices and the receiver, so that every setting is looked at by what reads it.
-    let started = without_otlp(config).and_then(|mut quiet| {
-        set(&mut quiet, Setting::GpuDevices, "")?;
-        measuring(&quiet).without_detection().start().map_err(|error| Failure::of(PROBLEM, &error))
-    });
+    // All as `run` starts it but for the receiver, so that every setting is looked at by what reads it.
+    let started = without_otlp(config)
+        .and_then(|quiet| measuring(&quiet).start().map_err(|error| Failure::of(PROBLEM, &error)));
     let place = match started {
         Ok(wattspan) => wattspan.place().clone(),
         Err(failure) => {

@@ -95,7 +95,7 @@ impl<W: Write + Send> JsonLines<W> {
         Self { state: Mutex::new(state), every: Duration::ZERO }
     }
 
-    /// Leaves at least this time between two lines of a device; energy is carried over to the next line.
+    /// Leaves this time between two lines of a device, a twentieth less at most; energy is carried over to the next line.
     #[must_use]
     pub fn every(mut self, interval: Duration) -> Self {
         self.every = interval;
@@ -222,7 +222,7 @@ impl<W: Write + Send> SampleSink for JsonLines<W> {
             pending.method =
                 Some(pending.method.map_or(interval.method, |method| method.with(interval.method)));
         }
-        if state.written.is_none_or(|written| tick.time.since(written) >= self.every) {
+        if state.written.is_none_or(|written| tick.time.since(written) >= self.every.mul_f64(EARLY)) {
             state.written = Some(tick.time);
             state.samples();
         }
@@ -252,6 +252,9 @@ impl<W: Write + Send> RecordSink for JsonLines<W> {
         });
     }
 }
+
+/// Polls come a little early or late; a line must not wait for another poll because of that.
+pub(crate) const EARLY: f64 = 0.95;
 
 pub(crate) fn unix_seconds(wall: SystemTime) -> f64 {
     wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()

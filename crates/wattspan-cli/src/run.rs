@@ -15,7 +15,7 @@ use crate::exit::{Failure, OK, SYSTEM, USAGE};
 use crate::json_lines::JsonLines;
 use crate::output::{Output, outcome, say};
 use crate::result::Outcome;
-use crate::settings::{milliseconds, set, without_otlp};
+use crate::settings::{interval, without_otlp};
 use crate::signals::Signals;
 use crate::watch::Console;
 
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     // First of all, so that a signal that comes early ends what follows in the usual way.
     let signals = Signals::install()?;
     let mut config = args.settings.config()?;
-    set(&mut config, Setting::SamplingIdle, &milliseconds(args.interval))?;
+    let every = interval(&mut config, args.interval)?;
     let to = |exporter| args.exporter.contains(&exporter);
     if to(Exporter::Otlp) && config.text(Setting::OtlpEndpoint).is_none() {
         let message = "--exporter otlp: no receiver is set: set OTEL_EXPORTER_OTLP_ENDPOINT, or --set otlp.endpoint=URL";
@@ -40,13 +40,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let mut builder = measuring(&config).sample_sink(ready.clone()).sample_sink(machine.clone());
     let mut lines = None;
     if to(Exporter::Json) {
-        let sink =
-            Arc::new(JsonLines::new(std::mem::replace(&mut output, Output::Stdout)).every(args.interval));
+        let sink = Arc::new(JsonLines::new(std::mem::replace(&mut output, Output::Stdout)).every(every));
         builder = builder.sample_sink(sink.clone()).record_sink(sink.clone());
         lines = Some(sink);
     }
     if to(Exporter::Console) {
-        builder = builder.sample_sink(Arc::new(Console::new(args.interval)));
+        builder = builder.sample_sink(Arc::new(Console::new(every)));
     }
     let wattspan = builder.start().map_err(|error| start_failure(&error))?;
     // The first reading is where counting begins.

@@ -126,9 +126,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// As text that the settings understand.
-pub(crate) fn milliseconds(duration: Duration) -> String {
-    format!("{}ms", duration.as_millis())
+/// Sets how often the sampler polls, where that was asked for, and answers how often it does.
+pub(crate) fn interval(config: &mut Config, asked: Option<Duration>) -> Result<Duration, Failure> {
+    if let Some(asked) = asked {
+        set(config, Setting::SamplingIdle, &format!("{}ms", asked.as_millis()))?;
+    }
+    let set = config.text(Setting::SamplingIdle).and_then(|text| duration(text).ok());
+    Ok(asked.or(set).unwrap_or(Duration::from_secs(1)))
 }
 
 /// Polling more often would measure the measuring.

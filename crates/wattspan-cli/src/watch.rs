@@ -13,15 +13,16 @@ use wattspan::monitor::Snapshot;
 
 use crate::args::WatchArgs;
 use crate::exit::{Failure, OK};
+use crate::json_lines::EARLY;
 use crate::output::{outcome, say};
 use crate::run::{FIRST_READING, Ready, measuring, start_failure};
-use crate::settings::{milliseconds, set};
+use crate::settings::{interval, set};
 use crate::signals::Signals;
 
 pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     let signals = Signals::install()?;
     let mut config = args.settings.config()?;
-    set(&mut config, Setting::SamplingIdle, &milliseconds(args.interval))?;
+    let every = interval(&mut config, args.interval)?;
     if let Some(url) = &args.llama_server {
         set(&mut config, Setting::LlamaServer, url)?;
     }
@@ -35,7 +36,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     ready.wait(FIRST_READING);
     let begun = Instant::now();
     for number in 0_u64.. {
-        if args.count.is_some_and(|count| number >= count) || signals.wait(Some(args.interval)) {
+        if args.count.is_some_and(|count| number >= count) || signals.wait(Some(every)) {
             break;
         }
         let Some(snapshot) = wattspan.monitor().snapshot() else { continue };
@@ -158,7 +159,7 @@ impl SampleSink for Console {
             *energy += interval.energy.total();
             *time += interval.end.since(interval.start);
         }
-        if state.written.is_some_and(|written| written.elapsed() < self.every) {
+        if state.written.is_some_and(|written| written.elapsed() < self.every.mul_f64(EARLY)) {
             return;
         }
         state.written = Some(Instant::now());

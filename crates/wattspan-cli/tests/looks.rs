@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
-use support::{Gpus, run, wattspan};
+use support::{Gpus, Server, finish, read_until, run, start, wattspan};
 
 /// A peer that answers each connection with the same bytes.
 fn peer(answer: &'static [u8]) -> String {
@@ -168,6 +168,49 @@ fn watch_prints_as_many_lines_as_asked() {
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(lines.len(), 3);
     assert!(lines.iter().all(|line| line.contains("600 W") && line.contains("| gpu1 300 W")), "{lines:?}");
+}
+
+#[test]
+fn watch_has_what_a_llama_server_says() {
+    let tokens = std::sync::atomic::AtomicU64::new(0);
+    let server = Server::start(move |path| match path.split('?').next() {
+        // Names as in llama.cpp's tools/server; each look finds more tokens.
+        Some("/metrics") => {
+            let more = tokens.fetch_add(100, std::sync::atomic::Ordering::Relaxed);
+            format!(
+                "# TYPE llamacpp:tokens_predicted_total counter\nllamacpp:tokens_predicted_total {more}\n\
+                 # TYPE llamacpp:requests_deferred gauge\nllamacpp:requests_deferred 2\n"
+            )
+        }
+        _ => r#"[{"id":0,"is_processing":true},{"id":1,"is_processing":false}]"#.to_owned(),
+    });
+    let mut child = start(&mut wattspan(&[
+        "watch",
+        "--no-gpu",
+        "--interval",
+        "20ms",
+        "--set",
+        "llama_server.interval=50ms",
+        "--llama-server",
+        &server.url,
+    ]));
+    // The first look has no rate yet; this waits until there is one.
+    let seen = read_until(child.stdout.as_mut().unwrap(), "2 waiting\n");
+    assert!(seen.contains("1/2 slots"), "{seen}");
+    let mut seen = seen;
+    while !seen.contains(" tokens/s 1/2") {
+        seen = read_until(child.stdout.as_mut().unwrap(), "\n");
+    }
+    assert!(!seen.contains("– tokens/s"), "{seen}");
+    child.kill().unwrap();
+    finish(child);
+}
+
+#[test]
+fn doctor_finds_a_gpu_that_is_not_there() {
+    let ended = run(wattspan(&["doctor", "--no-gpu", "--set", "gpu.devices=7"]).env("WATTSPAN_HOST", "off"));
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stdout.contains("there is no GPU \"7\""), "{}", ended.stdout);
 }
 
 #[test]

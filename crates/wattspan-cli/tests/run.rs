@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use serde_json::Value;
-use support::{Gpus, closed_pipe, finish, lines, run, start, wattspan};
+use support::{Gpus, Server, closed_pipe, finish, lines, run, start, wattspan};
 
 fn near(value: &Value, expected: f64, by: f64) -> bool {
     value.as_f64().is_some_and(|value| (value - expected).abs() <= by)
@@ -282,4 +282,40 @@ fn lines_in_a_file_end_with_the_result() {
 fn estimates_stand_apart_and_can_be_switched_off() {
     let with = run(&mut wattspan(&["run", "--no-gpu", "--json", "--estimate", "off", "--", "true"]));
     assert_eq!(with.json()["estimate"], Value::Null);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_receiver_gets_metrics_only_where_it_is_wanted() {
+    let gpus = Gpus::steady();
+    for (exporters, wanted) in [
+        (&[][..], true),
+        (&["--exporter", "otlp"], true),
+        (&["--exporter", "json", "--exporter", "otlp"], true),
+        (&["--exporter", "console"], false),
+    ] {
+        let server = Server::start(|_| String::new());
+        let mut arguments = vec!["run", "-q"];
+        arguments.extend(exporters);
+        arguments.extend(["--", "sleep", "0.1"]);
+        let ended = run(gpus.wattspan(&arguments).env("OTEL_EXPORTER_OTLP_ENDPOINT", &server.url));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let asked = server.asked();
+        assert_eq!(
+            asked.iter().any(|request| request == "POST /v1/metrics"),
+            wanted,
+            "{exporters:?}: {asked:?}"
+        );
+        assert!(wanted || asked.is_empty(), "{asked:?}");
+    }
+}
+
+#[test]
+fn an_interval_of_the_settings_holds_unless_one_is_given() {
+    // Both are checked: the option by itself, the setting by what reads it.
+    let ended = run(&mut wattspan(&["run", "--set", "sampling.idle=never", "--", "true"]));
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("sampling.idle"), "{}", ended.stderr);
+    let ended = run(&mut wattspan(&["run", "--no-gpu", "-q", "--set", "sampling.idle=50ms", "--", "true"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }

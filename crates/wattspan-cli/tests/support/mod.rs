@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
-use std::io::PipeReader;
+use std::io::{BufRead as _, BufReader, PipeReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use wattspan_fake_nvml::{FakeNvml, ScriptFile};
@@ -119,4 +121,60 @@ impl Gpus {
             .env("WATTSPAN_HOST", "off");
         command
     }
+}
+
+/// An HTTP server on this machine that keeps the first line of each request.
+pub(crate) struct Server {
+    pub(crate) url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Answers each request with 200 and the body that its path has.
+    pub(crate) fn start(body: impl Fn(&str) -> String + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else { return };
+                // A client that goes away is its own affair.
+                let _ = answer(stream, &body, &kept);
+            }
+        });
+        Self { url, asked }
+    }
+
+    /// Method and path of each request so far.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().expect("no test thread panicked").clone()
+    }
+}
+
+fn answer(
+    mut stream: std::net::TcpStream,
+    body: &impl Fn(&str) -> String,
+    asked: &Mutex<Vec<String>>,
+) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let (mut first, mut length) = (String::new(), 0);
+    reader.read_line(&mut first)?;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    reader.read_exact(&mut vec![0; length])?;
+    let words: Vec<&str> = first.split_whitespace().take(2).collect();
+    asked.lock().expect("no test thread panicked").push(words.join(" "));
+    let body = body(words.last().unwrap_or(&""));
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
 }
