@@ -52,7 +52,7 @@ impl Line {
             .filter(|energy| energy.method == Method::Estimated)
             .and_then(|energy| energy.estimated.as_ref());
         Self {
-            path: path.to_owned(),
+            path: if record.begin.operation == "load" { format!("{path}, load") } else { path.to_owned() },
             tokens: (facts.tokens.input(), facts.tokens.output),
             first_token_ms: first.map(|first| first.as_secs_f64() * 1e3),
             per_token_ms: after.map(|(seconds, steps)| seconds * 1e3 / steps),
