@@ -6,20 +6,28 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::{Failure, OUTPUT};
 
-/// An open destination. A file keeps what it has until the first byte is written.
+/// An open destination. A file keeps what it has until the first byte is written; one that was not there before goes away
+/// again when nothing was.
 #[derive(Debug)]
 pub(crate) enum Output {
     Stdout,
-    File { path: PathBuf, file: File, begun: bool },
+    File { path: PathBuf, file: File, made: bool, begun: bool },
 }
 
 impl Output {
     /// Opens a file, so that it is known before anything is measured whether it can be written.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::Stdout) };
-        let file = File::options().write(true).create(true).truncate(false).open(path);
+        let mut options = File::options();
+        let made = options.write(true).create_new(true).open(path);
+        let is_new = made.is_ok();
+        let file = made.or_else(|error| match error.kind() {
+            // `/dev/stdout` and the like, too.
+            io::ErrorKind::AlreadyExists => File::options().write(true).open(path),
+            _ => Err(error),
+        });
         match file {
-            Ok(file) => Ok(Self::File { path: path.to_owned(), file, begun: false }),
+            Ok(file) => Ok(Self::File { path: path.to_owned(), file, made: is_new, begun: false }),
             Err(error) => Err(failure(&path.display().to_string(), &error)),
         }
     }
@@ -57,6 +65,15 @@ impl Write for Output {
         match self {
             Self::Stdout => io::stdout().flush(),
             Self::File { file, .. } => file.flush(),
+        }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Self::File { path, made: true, begun: false, .. } = self {
+            // An empty file that stays harms nobody.
+            let _ = std::fs::remove_file(path);
         }
     }
 }

@@ -52,6 +52,18 @@ fn a_missing_command_is_127() {
     assert!(ended.stderr.contains("no-such-command: command not found"), "{}", ended.stderr);
 }
 
+#[test]
+fn a_command_that_was_not_started_leaves_files_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+    std::fs::write(&old, "kept").unwrap();
+    for file in [&old, &new] {
+        let arguments = ["run", "--no-gpu", "--output", file.to_str().unwrap(), "--", "no-such-command"];
+        assert_eq!(run(&mut wattspan(&arguments)).code, Some(127));
+    }
+    assert_eq!((std::fs::read_to_string(&old).unwrap().as_str(), new.exists()), ("kept", false));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_command_that_cannot_be_executed_is_126() {
