@@ -50,7 +50,7 @@ impl RunAggregate {
         self.success += u64::from(row.success == Some(true));
         let timed_out = row.timed_out == Some(true);
         self.timed_out += u64::from(timed_out);
-        self.completed += u64::from(!timed_out && row.error.is_none());
+        self.completed += u64::from(!timed_out);
         self.max_steps += u64::from(row.stop_reason.as_deref() == Some("max_steps"));
         self.errored += u64::from(row.error.is_some());
         if row.attempt.is_none_or(|attempt| attempt == 1) {

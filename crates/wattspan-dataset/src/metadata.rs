@@ -19,7 +19,7 @@ records! {
         /// Where the cases come from.
         dataset_used: Option<String>,
         /// When the run ended.
-        timestamp: Timestamp,
+        timestamp: Option<Timestamp>,
         /// The hardware in a line.
         hardware: Option<String>,
         /// The hardware in parts.

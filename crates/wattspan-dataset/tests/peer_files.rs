@@ -30,7 +30,7 @@ fn results() -> Vec<ResultRow> {
     let from = |row: &Value| {
         let mut result = ResultRow::default();
         result.model = text(row, "model");
-        result.evaluation_date = time(row, "evaluation_date");
+        result.evaluation_date = Some(time(row, "evaluation_date"));
         result.task_id = text(row, "task_id");
         result.test_case_uid = text(row, "test_case_uid");
         result.agent_type = text(row, "agent_type");
@@ -116,7 +116,7 @@ fn leaderboard(results: &[ResultRow], traces: &[TraceRow], metrics: &[MetricRow]
     row.model = text(&given, "model");
     row.agent_type = text(&given, "agent_type");
     row.provider = text(&given, "provider");
-    row.timestamp = time(&given, "timestamp");
+    row.timestamp = Some(time(&given, "timestamp"));
     row.submitted_by = text(&given, "submitted_by");
     row.use_case = text(&given, "use_case");
     row.team = text(&given, "team");
@@ -256,4 +256,31 @@ fn what_they_count_twice_is_counted_once() {
         (&sum["name"], sum["sum"]["dataPoints"].as_array().unwrap().len()),
         (&"gen_ai.co2.emissions".into(), 2)
     );
+}
+
+#[test]
+fn what_they_count_right_is_the_same() {
+    let (_base, folder) = written();
+    let (ours, theirs) = (json(folder.join("leaderboard_row.json")), theirs("leaderboard_row.json"));
+    for key in [
+        "total_tests",
+        "successful_tests",
+        "failed_tests",
+        "success_rate",
+        "pass_at_1",
+        "evaluated_prompts",
+        "passed_prompts",
+        "avg_steps",
+        "planned_tests",
+        "completed_tests",
+        "interrupted_tests",
+        "timed_out_tests",
+        "max_steps_tests",
+        "errored_tests",
+        "hardware_detail",
+    ] {
+        assert_eq!(ours[key], theirs[key], "{key}");
+    }
+    // Cost is not doubled in this recording: two calls of 27 and 54 micro-dollars.
+    assert!((ours["total_cost_usd"].as_f64().unwrap() - 8.1e-5).abs() < 1e-12);
 }

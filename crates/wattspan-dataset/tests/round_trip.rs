@@ -49,8 +49,8 @@ proptest! {
         result.response.clone_from(&response);
         [result.energy_j, result.execution_time_ms, result.cost_usd] = numbers;
         result.total_tokens = tokens;
-        result.evaluation_date =
-            (std::time::UNIX_EPOCH + std::time::Duration::new(u64::from(nanos), nanos % 1_000_000_000)).into();
+        let time = std::time::UNIX_EPOCH + std::time::Duration::new(u64::from(nanos), nanos % 1_000_000_000);
+        result.evaluation_date = Some(time.into());
         let mut metric = MetricRow::default();
         metric.device_name.clone_from(&task);
         [metric.gpu_power_watts, metric.energy_j, metric.power_cost_usd] = numbers;

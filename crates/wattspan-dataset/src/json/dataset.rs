@@ -25,7 +25,7 @@ use crate::{ResultRow, Timestamp};
 /// replace earlier ones of the same case and attempt, the same trace, or the same run; a metric row that is written
 /// again within 65 536 rows is kept once.
 ///
-/// Writing blocks the calling thread. A power failure may lose rows of the last seconds; a crash of the program loses
+/// Writing blocks the calling thread. A power failure may lose rows of the last half minute; a crash of the program loses
 /// none.
 pub struct JsonDataset {
     base: PathBuf,

@@ -46,3 +46,26 @@ fn remedy(kind: ErrorKind) -> Cow<'static, str> {
     }
     .into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(kind: ErrorKind, is_retry: bool, words: &str) {
+        let error = at("write a file", Path::new("/runs/results.json"), &kind.into());
+        assert_eq!(matches!(error, SinkError::Retry { .. }), is_retry, "{error}");
+        let text = error.to_string();
+        assert!(text.contains("/runs/results.json") && text.contains("write a file"), "{text}");
+        assert!(text.contains(words), "{text}");
+    }
+
+    #[test]
+    fn a_full_disk_may_be_retried_and_what_is_forbidden_may_not() {
+        check(ErrorKind::StorageFull, true, "free some space");
+        check(ErrorKind::QuotaExceeded, true, "free some space");
+        check(ErrorKind::PermissionDenied, false, "give write permission");
+        check(ErrorKind::ReadOnlyFilesystem, false, "file system that can be written");
+        check(ErrorKind::InvalidFilename, false, "shorter");
+    }
+}

@@ -158,7 +158,7 @@ fn sum_up(journal: &Journal, folder: &Path, status: &str) -> Result<LeaderboardR
     })?;
     aggregate.fill(&mut row);
     row.run_id = journal.run.to_string();
-    row.timestamp = SystemTime::now().into();
+    row.timestamp = Some(SystemTime::now().into());
     row.run_status = Some(status.to_owned());
     let reference = |name: &str| Some(format!("local:{}", folder.join(name).display()));
     row.results_dataset = reference(RESULTS);

@@ -7,15 +7,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use wattspan_core::{Cell, Row, RunId, SinkError, Table};
 
 use super::fault::{at, fatal};
+use super::keys::{Recent, key, live_key};
 
 /// What the journal does to its file; a fault can be put in its place.
 pub(crate) trait Storage: Send + Sync {
@@ -404,32 +403,6 @@ fn lock(file: &File, path: &Path) -> Result<(), SinkError> {
     }
 }
 
-/// Hashes of the latest metric rows: a batch that is written again is known. Two generations keep it bounded.
-#[derive(Default)]
-struct Recent {
-    young: HashSet<u128>,
-    old: HashSet<u128>,
-}
-
-impl Recent {
-    /// Whether it is new.
-    fn insert(&mut self, key: u128) -> bool {
-        if self.old.contains(&key) || !self.young.insert(key) {
-            return false;
-        }
-        if self.young.len() >= GENERATION {
-            std::mem::swap(&mut self.young, &mut self.old);
-            self.young.clear();
-        }
-        true
-    }
-
-    fn remove(&mut self, key: u128) {
-        self.young.remove(&key);
-        self.old.remove(&key);
-    }
-}
-
 /// Index in the lists of tables whose rows are replaced by key; metrics are not.
 fn slot(table: Table) -> Option<usize> {
     match table {
@@ -438,64 +411,6 @@ fn slot(table: Table) -> Option<usize> {
         Table::Leaderboard => Some(2),
         Table::Metrics => None,
     }
-}
-
-/// What makes two rows of a table the same row.
-#[derive(Deserialize)]
-struct Key<'a> {
-    #[serde(borrow, default)]
-    test_case_uid: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    task_id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    attempt: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    trace_id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    run_id: Option<&'a RawValue>,
-}
-
-/// The key of a row that was read; `None` when it is not JSON.
-fn key(table: Table, row: &[u8]) -> Option<u128> {
-    match slot(table) {
-        None => serde_json::from_slice::<serde::de::IgnoredAny>(row).ok().map(|_| hash(&[row])),
-        Some(_) => serde_json::from_slice::<Key<'_>>(row).ok().map(|key| key_of(table, row, &key)),
-    }
-}
-
-/// The key of a row that was written by this program just before.
-fn live_key(table: Table, row: &[u8]) -> u128 {
-    match slot(table) {
-        None => hash(&[row]),
-        Some(_) => key(table, row).unwrap_or_else(|| hash(&[row])),
-    }
-}
-
-/// A row without the columns that name it is known by all of its cells.
-fn key_of(table: Table, row: &[u8], key: &Key<'_>) -> u128 {
-    let text = |value: Option<&RawValue>| value.map(|raw| raw.get().to_owned());
-    let named = match table {
-        Table::Results => text(key.test_case_uid.or(key.task_id))
-            .map(|case| hash(&[case.as_bytes(), text(key.attempt).unwrap_or_default().as_bytes()])),
-        Table::Traces => text(key.trace_id).map(|trace| hash(&[trace.as_bytes()])),
-        Table::Leaderboard => text(key.run_id).map(|run| hash(&[run.as_bytes()])),
-        Table::Metrics => None,
-    };
-    named.unwrap_or_else(|| hash(&[b"row", row]))
-}
-
-/// 128 bits: two rows that differ share one with a chance of 10⁻²⁶ in a million rows. Stays inside the process.
-fn hash(parts: &[&[u8]]) -> u128 {
-    let half = |seed: u8| {
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u8(seed);
-        for part in parts {
-            hasher.write_usize(part.len());
-            hasher.write(part);
-        }
-        u128::from(hasher.finish())
-    };
-    half(0) << 64 | half(1)
 }
 
 fn not_json(error: &serde_json::Error) -> SinkError {
@@ -513,5 +428,3 @@ const PREFIXES: [(Table, &[u8]); 4] = [
 ];
 /// Bytes that are written or read at once.
 const BLOCK: usize = 256 * 1024;
-/// Metric rows of which a repetition is surely known.
-const GENERATION: usize = 65_536;

@@ -4,6 +4,7 @@ mod dataset;
 mod fault;
 mod files;
 mod journal;
+mod keys;
 mod peer;
 mod read;
 #[cfg(test)]

@@ -16,7 +16,7 @@ records! {
         /// Provider.
         provider: Option<String>,
         /// When the run ended.
-        timestamp: Timestamp,
+        timestamp: Option<Timestamp>,
         /// Who submits it.
         submitted_by: Option<String>,
         /// What for.
@@ -83,7 +83,7 @@ records! {
         run_stop_reason: Option<String>,
         /// Cases that were to run.
         planned_tests: Option<u64>,
-        /// Cases that ended by themselves.
+        /// Cases that no time limit ended, those with an error included.
         completed_tests: u64,
         /// Planned cases that did not end. **Absent** when it is not known how many were planned.
         interrupted_tests: Option<u64>,

@@ -13,7 +13,7 @@ records! {
         /// Model asked for.
         model: Option<String>,
         /// When the case began.
-        evaluation_date: Timestamp,
+        evaluation_date: Option<Timestamp>,
         /// Id of the test case.
         task_id: Option<String>,
         /// Id of the test case as one kind of agent runs it, such as `tool:weather_1`. Rows with the same one and the same
@@ -134,7 +134,7 @@ impl ResultRow {
             run_id: run.to_string(),
             model: record.begin.model.as_deref().map(str::to_owned),
             provider: Some(record.begin.provider.as_ref().to_owned()),
-            evaluation_date: record.begin.wall.into(),
+            evaluation_date: Some(record.begin.wall.into()),
             execution_time_ms: Some(record.duration().as_secs_f64() * 1e3),
             success: Some(record.facts.error_type.is_none()),
             error: record.facts.error_type.as_deref().map(str::to_owned),
