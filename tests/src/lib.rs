@@ -1,13 +1,11 @@
-//! What the end-to-end tests share: an OTLP receiver in this process, real receivers and the real llama-server.
+//! What the end-to-end tests share: an OTLP receiver in this process and real ones.
 
 mod conform;
 mod otlp;
 mod peers;
-mod server;
 mod workload;
 
 pub use conform::violations;
 pub use otlp::{Receiver, attribute, double, text};
 pub use peers::{DEADLINE, Gateway, Prometheus, Rotel, eventually, free_port, get, promtool};
-pub use server::LlamaServer;
 pub use workload::{Kept, Machine, WATTS};

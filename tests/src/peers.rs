@@ -4,13 +4,11 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-
-use crate::server::tool;
 
 /// Long enough for any machine; nothing waits for it but a test that fails.
 pub const DEADLINE: Duration = Duration::from_secs(90);
@@ -111,7 +109,6 @@ impl Rotel {
     pub fn start(onward: &str) -> Self {
         let (grpc, http) = (free_port(), free_port());
         let folder = Folder::new("rotel");
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let pair = |name: &str, value: String| [name.to_owned(), value];
         let arguments = [
             pair("--otlp-grpc-endpoint", format!("127.0.0.1:{grpc}")),
@@ -124,7 +121,7 @@ impl Rotel {
         ];
         let arguments: Vec<String> =
             std::iter::once("start".to_owned()).chain(arguments.into_iter().flatten()).collect();
-        let process = Process::start(tool(&root, "WATTSPAN_ROTEL").as_os_str(), &arguments, folder);
+        let process = Process::start(wattspan_testkit::peers::rotel().as_os_str(), &arguments, folder);
         for port in [grpc, http] {
             eventually("rotel", || TcpStream::connect(("127.0.0.1", port)).ok());
         }

@@ -15,7 +15,8 @@ use wattspan_monitor::Monitor;
 use wattspan_nvidia::{NvidiaCollector, NvidiaOptions};
 use wattspan_otel::{Protocol, Telemetry};
 use wattspan_semconv::attr;
-use wattspan_tests::{LlamaServer, Receiver, attribute, double, text};
+use wattspan_testkit::{LlamaOptions, LlamaServer};
+use wattspan_tests::{Receiver, attribute, double, text};
 
 /// Keeps every closed interval and the counter's readings.
 #[derive(Default)]
@@ -35,7 +36,9 @@ impl SampleSink for Kept {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_real_request_arrives_as_a_settled_span_with_joules() {
     let receiver = Receiver::start().await;
-    let server = LlamaServer::start(1);
+    let mut slots = LlamaOptions::default();
+    slots.parallel = 1;
+    let server = LlamaServer::start(&slots).unwrap();
     let driver = FakeNvml::builder().gpus(1).real_clock().load().unwrap();
     // 300 W without pause: an inference of L seconds has used 300 × L joules, whatever its edges.
     driver.gpu(0).idle_watts(300.0).unwrap().counter_refresh(20_000, 0).unwrap();

@@ -27,7 +27,7 @@
 //! - The checker sees neutral structs ([`conformance`]); adapters for a telemetry library live beside that library.
 //!
 //! # Features
-//! None. There are no dependencies, nothing runs at start-up, and look-ups do not allocate.
+//! None. Nothing runs at start-up, and look-ups do not allocate.
 
 pub mod conformance;
 mod generated;
