@@ -174,7 +174,7 @@ impl Side {
             inference.finish_reason("stop");
             inference.finish();
         }
-        let took = (thread_cpu() - start).as_nanos() as f64 / f64::from(count);
+        let took = thread_cpu().saturating_sub(start).as_nanos() as f64 / f64::from(count);
         assert!(self.monitor.flush(Duration::from_secs(60)), "not settled");
         took
     }
