@@ -41,6 +41,7 @@
 //! # Features
 //! | feature | what it adds |
 //! | --- | --- |
+//! | `parquet` | `JsonDataset::parquet`: the tables as Parquet beside the JSON, with the same columns |
 //! | `spans` | `SpanCollector`, an OpenTelemetry span exporter that fills the traces table |
 
 mod aggregate;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use wattspan_core::{Cell, DatasetSink, Row, RunId, SinkError, Table};
 
 use super::fault::{at, fatal};
-use super::files::{self, JOURNAL};
+use super::files::{self, JOURNAL, Options};
 use super::journal::Journal;
 use super::read::result_row;
 use crate::{ResultRow, Timestamp};
@@ -30,7 +30,7 @@ use crate::{ResultRow, Timestamp};
 pub struct JsonDataset {
     base: PathBuf,
     begun: Option<SystemTime>,
-    peer_series: bool,
+    options: Options,
     state: State,
 }
 
@@ -59,7 +59,7 @@ pub struct Recovered {
 impl JsonDataset {
     /// Writes runs below a folder, which is made when the first run is.
     pub fn new(base: impl Into<PathBuf>) -> Self {
-        Self { base: base.into(), begun: None, peer_series: true, state: State::Idle }
+        Self { base: base.into(), begun: None, options: DEFAULT, state: State::Idle }
     }
 
     /// The time in the name of a new folder, instead of when it is made.
@@ -71,7 +71,15 @@ impl JsonDataset {
     /// Whether `metrics.json` also holds the series in the nested form that SMOLTRACE writes (`resourceMetrics`), which
     /// triples its size. On unless turned off; then that list is empty.
     pub fn peer_series(mut self, on: bool) -> Self {
-        self.peer_series = on;
+        self.options.peer_series = on;
+        self
+    }
+
+    /// Whether the four tables are also written as Parquet: `results.parquet`, `traces.parquet`, `metrics.parquet` and
+    /// `leaderboard.parquet`, with the same columns; attributes are JSON text in them. Off unless turned on.
+    #[cfg(feature = "parquet")]
+    pub fn parquet(mut self, on: bool) -> Self {
+        self.options.parquet = on;
         self
     }
 
@@ -127,7 +135,7 @@ impl JsonDataset {
             traces: journal.rows(Table::Traces),
             metrics: journal.rows(Table::Metrics),
         };
-        files::write(&journal, folder, true, "recovered")?;
+        files::write(&journal, folder, DEFAULT, "recovered")?;
         Ok(recovered)
     }
 
@@ -181,7 +189,7 @@ impl DatasetSink for JsonDataset {
             State::Open(journal) => {
                 let folder = journal.path.parent().unwrap_or(&self.base).to_owned();
                 journal.write_metadata(metadata)?;
-                files::write(journal, &folder, self.peer_series, "completed")?;
+                files::write(journal, &folder, self.options, "completed")?;
                 folder
             }
         };
@@ -209,6 +217,12 @@ pub(crate) fn run_of(name: &str) -> Option<&str> {
     });
     run.strip_prefix('_').filter(|_| is_time)
 }
+
+const DEFAULT: Options = Options {
+    peer_series: true,
+    #[cfg(feature = "parquet")]
+    parquet: false,
+};
 
 fn no_run(operation: &'static str) -> SinkError {
     fatal(operation, "no run is open", "call `create` first")

@@ -22,19 +22,30 @@ pub(crate) const METRICS: &str = "metrics.json";
 pub(crate) const LEADERBOARD: &str = "leaderboard_row.json";
 pub(crate) const METADATA: &str = "metadata.json";
 
+/// What is written besides the five files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    pub(crate) peer_series: bool,
+    #[cfg(feature = "parquet")]
+    pub(crate) parquet: bool,
+}
+
 /// Makes all files whole, gives them their names, and removes the journal.
 pub(crate) fn write(
     journal: &Journal,
     folder: &Path,
-    peer_series: bool,
+    options: Options,
     status: &str,
 ) -> Result<(), SinkError> {
     let mut sums = Sums::default();
     let results = array(folder, RESULTS, journal, Table::Results, |row| sums.add(row))?;
     let traces = array(folder, TRACES, journal, Table::Traces, |_| {})?;
-    let metrics = metrics(folder, journal, peer_series, &sums)?;
-    let leaderboard = leaderboard(folder, journal, status)?;
+    let metrics = metrics(folder, journal, options.peer_series, &sums)?;
+    let (leaderboard, row) = leaderboard(folder, journal, status)?;
     let metadata = metadata(folder, journal)?;
+    for whole in parquet(folder, journal, options, &row)? {
+        whole.rename()?;
+    }
     // The metadata comes last: where it is new, everything is.
     for whole in [results, traces, metrics, leaderboard, metadata] {
         whole.rename()?;
@@ -117,7 +128,7 @@ fn metrics(folder: &Path, journal: &Journal, peer_series: bool, sums: &Sums) -> 
 }
 
 /// The latest leaderboard row. When nobody wrote one it is summed up from the other tables.
-fn leaderboard(folder: &Path, journal: &Journal, status: &str) -> Result<Whole, SinkError> {
+fn leaderboard(folder: &Path, journal: &Journal, status: &str) -> Result<(Whole, Vec<u8>), SinkError> {
     let mut latest = None;
     journal.each(Table::Leaderboard, |row| {
         latest = Some(row.to_vec());
@@ -130,7 +141,26 @@ fn leaderboard(folder: &Path, journal: &Journal, status: &str) -> Result<Whole, 
     let mut file = Part::create(folder, LEADERBOARD)?;
     file.write(&row)?;
     file.write(b"\n")?;
-    file.whole()
+    Ok((file.whole()?, row))
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(folder: &Path, journal: &Journal, options: Options, row: &[u8]) -> Result<Vec<Whole>, SinkError> {
+    if !options.parquet {
+        return Ok(Vec::new());
+    }
+    let write = |table: Table| {
+        let extra = (table == Table::Leaderboard && journal.rows(table) == 0).then_some(row);
+        let (path, name) = super::parquet::write(journal, table, extra, folder)?;
+        Ok(Whole { path, name, renamed: false })
+    };
+    Table::ALL.into_iter().map(write).collect()
+}
+
+#[cfg(not(feature = "parquet"))]
+#[expect(clippy::unnecessary_wraps, reason = "as with the feature")]
+fn parquet(_: &Path, _: &Journal, _: Options, _: &[u8]) -> Result<Vec<Whole>, SinkError> {
+    Ok(Vec::new())
 }
 
 /// Rows that are not of this crate's types are left out of the sums.

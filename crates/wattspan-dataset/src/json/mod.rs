@@ -5,6 +5,8 @@ mod fault;
 mod files;
 mod journal;
 mod keys;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod peer;
 mod read;
 #[cfg(test)]
