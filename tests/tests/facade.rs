@@ -8,7 +8,7 @@ use wattspan::genai::Request;
 use wattspan::semconv::attr;
 use wattspan::{Outcome, Setting, Wattspan};
 use wattspan_fake_nvml::FakeNvml;
-use wattspan_tests::{Receiver, double, text};
+use wattspan_tests::{Receiver, double, eventually, get, text};
 
 #[derive(Default)]
 struct Kept(Mutex<Vec<InferenceRecord>>);
@@ -92,6 +92,41 @@ async fn one_builder_gives_joules_grams_and_dollars() {
     assert_eq!(double(&spans[0], attr::WATTSPAN_EMISSIONS_INTENSITY), Some(475.0));
     assert_eq!(double(&spans[0], attr::WATTSPAN_COST_TOTAL), Some(usd));
     assert_eq!(text(&spans[0], attr::WATTSPAN_COST_SOURCE).as_deref(), Some("electricity"));
+}
+
+#[test]
+fn metrics_can_be_scraped_and_content_is_recorded_by_choice_only() {
+    let driver = FakeNvml::builder().gpus(1).real_clock().load().unwrap();
+    driver.gpu(0).idle_watts(300.0).unwrap();
+    let start = |capture: &str| {
+        Wattspan::builder()
+            .set(Setting::NvmlLibrary, driver.path().to_str().unwrap())
+            .set(Setting::Host, "off")
+            .set(Setting::PrometheusListen, "127.0.0.1:0")
+            .set(Setting::PrometheusDcgm, "on")
+            .set(Setting::CaptureContent, capture)
+            .not_global()
+            .start()
+            .unwrap()
+    };
+    let wattspan = start("off");
+    let genai = wattspan.genai("my-engine");
+    assert!(!genai.captures_content());
+    genai.begin(Request::chat("my-model")).finish();
+    let port = wattspan.telemetry().scrape_address().expect("a port was asked for").port();
+    let wanted = [
+        "wattspan_device_energy_joules_total",
+        "hw_energy_joules_total",
+        "DCGM_FI_DEV_POWER_USAGE",
+        "gen_ai_client_operation_duration_seconds_count",
+    ];
+    // The first intervals close a few polls after the start.
+    eventually("a page with all names", || {
+        let page = get(port, "/metrics")?;
+        wanted.iter().all(|name| page.contains(name)).then_some(())
+    });
+    drop(wattspan);
+    assert!(start("on").genai("my-engine").captures_content());
 }
 
 #[test]

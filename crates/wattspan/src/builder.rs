@@ -184,8 +184,18 @@ impl WattspanBuilder {
             Some(source) => monitor = monitor.intensity(source),
             None => monitor = setup::with_intensity(monitor, &config)?,
         }
+        #[cfg(feature = "otel-prometheus")]
+        let dcgm = setup::dcgm(&config);
+        #[cfg(feature = "otel-prometheus")]
+        if let Some(names) = &dcgm {
+            monitor = monitor.sample_sink(names.clone());
+        }
         #[cfg(feature = "otel")]
-        let telemetry = setup::telemetry(&config)?;
+        let telemetry = setup::telemetry(
+            &config,
+            #[cfg(feature = "otel-prometheus")]
+            dcgm,
+        )?;
         #[cfg(feature = "otel")]
         let otel_meter = {
             use opentelemetry::metrics::MeterProvider as _;

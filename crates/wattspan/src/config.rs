@@ -13,6 +13,8 @@ use crate::settings::{Kind, SETTINGS, Setting};
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Config {
     values: BTreeMap<Setting, Given>,
+    /// Whether the process's environment was read, also if it set nothing.
+    process: bool,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -111,7 +113,7 @@ impl Config {
     /// # Errors
     /// On an unknown name or a value that does not fit.
     pub fn from_env() -> Result<Self, ConfigError> {
-        let mut config = Self::new();
+        let mut config = Self { process: true, ..Self::new() };
         // A variable that is not Unicode cannot be one of ours.
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -188,6 +190,7 @@ impl Config {
     /// Takes over what another configuration sets and this one does not, or sets from a weaker origin.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
+        self.process |= other.process;
         for (setting, given) in other.values {
             self.keep_stronger(setting, given);
         }
@@ -218,6 +221,12 @@ impl Config {
         SETTINGS.iter().map(shown).collect()
     }
 
+    /// Whether the process's environment was read.
+    #[cfg(feature = "otel")]
+    pub(crate) fn reads_process_environment(&self) -> bool {
+        self.process
+    }
+
     pub(crate) fn flag(&self, setting: Setting) -> bool {
         self.text(setting).and_then(parse_flag).unwrap_or(false)
     }
@@ -230,6 +239,7 @@ impl Config {
         self.text(setting).and_then(parse_duration)
     }
 
+    #[cfg(any(feature = "otel", test))]
     pub(crate) fn pairs(&self, setting: Setting) -> Vec<(String, String)> {
         self.text(setting).and_then(parse_pairs).unwrap_or_default()
     }
@@ -348,6 +358,7 @@ fn check(kind: Kind, text: &str) -> Result<(), String> {
         }
         Kind::Pairs => parse_pairs(text).is_some(),
         Kind::OneOf(choices) => choices.contains(&text),
+        Kind::Address => text.trim().parse::<std::net::SocketAddr>().is_ok(),
     };
     if fits { Ok(()) } else { Err(kind.to_string()) }
 }

@@ -8,7 +8,7 @@ use wattspan_genai::{GenAi, GenAiBuilder};
 use wattspan_monitor::Monitor;
 
 use crate::builder::WattspanBuilder;
-use crate::setup::profile;
+use crate::setup::{content, profile};
 use crate::{Config, ConfigError, Finding};
 
 /// A running wattspan. The last one to be dropped settles what is left, sends it, and ends its threads.
@@ -69,11 +69,21 @@ impl Wattspan {
             .meter(self.inner.meter.clone())
             .profile(profile(&self.inner.config))
             .locality(Locality::InProcess)
+            .content(content(&self.inner.config))
             .observer(self.inner.monitor.observer());
         #[cfg(feature = "otel")]
         let builder = {
             use opentelemetry::trace::TracerProvider as _;
-            builder.tracer(self.inner.telemetry.tracer_provider().tracer("wattspan"))
+            let builder = builder.tracer(self.inner.telemetry.tracer_provider().tracer("wattspan"));
+            // Without a receiver for log records, events stay on their spans.
+            match self.inner.config.text(crate::Setting::OtlpEndpoint) {
+                Some(_) => {
+                    use opentelemetry::logs::LoggerProvider as _;
+                    let logger = self.inner.telemetry.logger_provider().logger("wattspan");
+                    builder.events(Arc::new(wattspan_genai::LogEvents::new(logger)))
+                }
+                None => builder,
+            }
         };
         builder
     }

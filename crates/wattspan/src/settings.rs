@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     OneOf(&'static [&'static str]),
     /// As `CUDA_VISIBLE_DEVICES`: empty means none.
     DeviceList,
+    /// An IP address and a port.
+    Address,
 }
 
 impl fmt::Display for Kind {
@@ -30,6 +32,7 @@ impl fmt::Display for Kind {
             Self::Number { least, .. } => write!(out, "a number from {least}"),
             Self::Pairs => out.write_str("key=value pairs with commas between them"),
             Self::OneOf(choices) => write!(out, "one of {}", choices.join(", ")),
+            Self::Address => out.write_str("an IP address and a port such as 127.0.0.1:9464"),
             Self::DeviceList => {
                 out.write_str("device indices, UUIDs or PCI addresses with commas between them")
             }
@@ -86,6 +89,14 @@ settings! {
     OtlpProtocol "otlp.protocol" ["WATTSPAN_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"] Kind::OneOf(&["http/protobuf", "http/json", "grpc"]), Some("http/protobuf"), false;
     /// Time between two exports of metrics.
     ExportInterval "export.interval" ["WATTSPAN_EXPORT_INTERVAL", "OTEL_METRIC_EXPORT_INTERVAL"] Kind::Duration, Some("5s"), false;
+    /// Address on which metrics can be scraped, such as `127.0.0.1:9464`.
+    PrometheusListen "prometheus.listen" ["WATTSPAN_PROMETHEUS_LISTEN"] Kind::Address, None, false;
+    /// What every scraped metric's name begins with.
+    PrometheusPrefix "prometheus.prefix" ["WATTSPAN_PROMETHEUS_PREFIX"] Kind::Text, None, false;
+    /// Whether dcgm-exporter's common names are served too, for dashboards that know those.
+    PrometheusDcgm "prometheus.dcgm" ["WATTSPAN_PROMETHEUS_DCGM"] Kind::Flag, Some("false"), false;
+    /// A Pushgateway that metrics are pushed to, for jobs that end.
+    Pushgateway "prometheus.pushgateway" ["WATTSPAN_PUSHGATEWAY"] Kind::Text, None, false;
     /// Whether each inference is printed as a line.
     Console "export.console" ["WATTSPAN_CONSOLE"] Kind::Flag, Some("false"), false;
     /// Which names spans and metrics have.

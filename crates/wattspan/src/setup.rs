@@ -58,6 +58,10 @@ fn setting_error(setting: Setting, error: &dyn std::fmt::Display) -> StartError 
     StartError::Setting { setting, reason: error.to_string() }
 }
 
+#[cfg_attr(
+    not(feature = "carbon"),
+    allow(clippy::unnecessary_wraps, reason = "the same signature as with it")
+)]
 pub(crate) fn place(config: &Config) -> Result<Place, StartError> {
     #[cfg(feature = "carbon")]
     {
@@ -239,7 +243,10 @@ fn price_book(path: &str) -> Result<PriceBook, StartError> {
 }
 
 #[cfg(feature = "otel")]
-pub(crate) fn telemetry(config: &Config) -> Result<wattspan_otel::Telemetry, StartError> {
+pub(crate) fn telemetry(
+    config: &Config,
+    #[cfg(feature = "otel-prometheus")] dcgm: Option<Arc<wattspan_otel::prometheus::DcgmNames>>,
+) -> Result<wattspan_otel::Telemetry, StartError> {
     use wattspan_otel::{Console, Protocol, Telemetry};
     let mut builder = Telemetry::builder(config.text(Setting::ServiceName).unwrap_or("wattspan"));
     // The standard has more variables than there are settings: whoever reads the environment gets them too.
@@ -247,7 +254,7 @@ pub(crate) fn telemetry(config: &Config) -> Result<wattspan_otel::Telemetry, Sta
         Some(crate::Origin::Environment(name)) => Some(name.as_str()),
         _ => None,
     };
-    if Setting::all().any(|setting| variable(setting).is_some()) {
+    if config.reads_process_environment() {
         builder = builder.environment(|name| {
             let known = Setting::all().find(|setting| variable(*setting) == Some(name));
             let given = known.and_then(|setting| config.text(setting)).map(str::to_owned);
@@ -281,7 +288,59 @@ pub(crate) fn telemetry(config: &Config) -> Result<wattspan_otel::Telemetry, Sta
     if config.flag(Setting::Console) {
         builder = builder.console(Console::Lines);
     }
+    #[cfg(feature = "otel-prometheus")]
+    if let Some(prometheus) = prometheus(config, dcgm) {
+        builder = builder.prometheus(prometheus);
+    }
     Ok(builder.build()?)
+}
+
+/// Scrapes and pushes, where a setting asks for them.
+#[cfg(feature = "otel-prometheus")]
+fn prometheus(
+    config: &Config,
+    dcgm: Option<Arc<wattspan_otel::prometheus::DcgmNames>>,
+) -> Option<wattspan_otel::prometheus::Prometheus> {
+    use wattspan_otel::prometheus::{Prometheus, Pushgateway};
+    let listen = config.text(Setting::PrometheusListen).and_then(|address| address.trim().parse().ok());
+    let push = config.text(Setting::Pushgateway);
+    if listen.is_none() && push.is_none() {
+        return None;
+    }
+    let mut prometheus = Prometheus::new();
+    if let Some(address) = listen {
+        prometheus = prometheus.listen(address);
+    }
+    if let Some(prefix) = config.text(Setting::PrometheusPrefix) {
+        prometheus = prometheus.prefix(prefix);
+    }
+    if let Some(url) = push {
+        let job = config.text(Setting::ServiceName).unwrap_or("wattspan");
+        prometheus = prometheus.push(Pushgateway::new(url, job));
+    }
+    if let Some(names) = dcgm {
+        prometheus = prometheus.dcgm(names);
+    }
+    Some(prometheus)
+}
+
+/// dcgm-exporter's names, fed by the monitor, where a setting asks for them.
+#[cfg(feature = "otel-prometheus")]
+pub(crate) fn dcgm(config: &Config) -> Option<Arc<wattspan_otel::prometheus::DcgmNames>> {
+    let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    config
+        .flag(Setting::PrometheusDcgm)
+        .then(|| Arc::new(wattspan_otel::prometheus::DcgmNames::new(host().trim())))
+}
+
+/// What of prompts and answers is recorded: nothing, unless a setting asks for it.
+pub(crate) fn content(config: &Config) -> wattspan_genai::ContentPolicy {
+    use wattspan_genai::ContentPolicy;
+    if !config.flag(Setting::CaptureContent) {
+        return ContentPolicy::off();
+    }
+    let limit = config.number(Setting::ContentLimit);
+    limit.map_or_else(ContentPolicy::on, |limit| ContentPolicy::on().limit(limit as usize))
 }
 
 /// Starts the poller of a model server's gauges, if one is asked for.
