@@ -11,7 +11,8 @@ use crate::{Bytes, Celsius, Clock, Device, Hertz, MonoTime, Ratio, Reading, Watt
 pub struct DeviceSample {
     /// The device, shared by all its samples.
     pub device: Arc<Device>,
-    /// When its energy was read: taken right after the driver answered.
+    /// When its energy was read: taken right after the driver answered; the end of the interval for a mean over one
+    /// ([`PowerShape::IntervalMean`](crate::PowerShape::IntervalMean)).
     pub time: MonoTime,
     /// Raw count of the energy counter, in the ticks of [`Device::counter`].
     pub energy: Reading<u64>,
