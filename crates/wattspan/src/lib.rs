@@ -58,6 +58,8 @@ pub use wattspan_amd as amd;
 pub use wattspan_apple as apple;
 #[cfg(feature = "carbon")]
 pub use wattspan_carbon as carbon;
+#[cfg(feature = "dataset")]
+pub use wattspan_dataset as dataset;
 #[cfg(feature = "host")]
 pub use wattspan_host as host;
 #[cfg(feature = "llama-cpp")]
