@@ -134,7 +134,8 @@ fn no_compiler() -> Outcome<PathBuf> {
         out= previous=\n\
         for argument in \"$@\"; do\n\
         \x20 [ \"$previous\" = -o ] && out=$argument\n\
-        \x20 case $argument in -Fo?*|/Fo?*) out=${argument#?Fo} ;; esac\n\
+        \x20 case $argument in -Fo?*|/Fo?*) out=${argument#?Fo} ;;\n\
+        \x20   -[oO][uU][tT]:?*|/[oO][uU][tT]:?*) out=${argument#?????} ;; esac\n\
         \x20 previous=$argument\n\
         done\n\
         [ -z \"$out\" ] || : > \"$out\"\n";
@@ -163,14 +164,16 @@ mod tests {
         let compiler = no_compiler().unwrap();
         let folder = root().join("target/cross/stand-in-test");
         std::fs::create_dir_all(&folder).unwrap();
-        for (args, made) in
-            [(["-c", "-o", "a.o", "a.c"], "a.o"), (["-nologo", "-Fob.obj", "-c", "b.c"], "b.obj")]
-        {
+        for (args, made) in [
+            (["-c", "-o", "a.o", "a.c"], "a.o"),
+            (["-nologo", "-Fob.obj", "-c", "b.c"], "b.obj"),
+            (["-nologo", "-out:c.lib", "a.o", "b.obj"], "c.lib"),
+        ] {
             capture(program(&compiler).current_dir(&folder).args(args)).unwrap();
             assert!(folder.join(made).exists(), "{made}");
         }
         capture(program(&compiler).current_dir(&folder).args(["--version"])).unwrap();
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }
