@@ -167,6 +167,7 @@ mod other {
         }
 
         /// Waits for a child's end. The console tells it of Ctrl-C.
+        #[allow(clippy::unused_self, reason = "the same signature as on Unix, where signals are passed on")]
         pub(crate) fn attend(
             &self,
             child: &mut std::process::Child,

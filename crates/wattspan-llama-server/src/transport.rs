@@ -218,16 +218,15 @@ pub(crate) fn client(
     let _ = rustls::crypto::ring::default_provider().install_default();
     // No idle connections: llama-server closes some right after an answer, and a request that meets such a close fails
     // without anybody knowing whether the server has begun it. A new connection costs nothing beside an inference.
-    let mut builder = reqwest::Client::builder().connect_timeout(connect).pool_max_idle_per_host(0);
+    let builder = reqwest::Client::builder().connect_timeout(connect).pool_max_idle_per_host(0);
+    #[cfg(unix)]
+    let builder = match unix_socket {
+        Some(path) => builder.unix_socket(path),
+        None => builder,
+    };
+    #[cfg(not(unix))]
     if let Some(path) = unix_socket {
-        #[cfg(unix)]
-        {
-            builder = builder.unix_socket(path);
-        }
-        #[cfg(not(unix))]
-        {
-            return Err(format!("no Unix sockets on this system, so not {}", path.display()));
-        }
+        return Err(format!("no Unix sockets on this system, so not {}", path.display()));
     }
     builder.build().map_err(|error| error.to_string())
 }

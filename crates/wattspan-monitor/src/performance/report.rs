@@ -290,6 +290,10 @@ mod unix_seconds {
 
     use serde::{Deserializer, Serializer, de};
 
+    #[allow(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde gives a reference; it is small on Windows only"
+    )]
     pub(super) fn serialize<S: Serializer>(value: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
         let since: Duration = value.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         super::seconds::serialize(&since, serializer)
