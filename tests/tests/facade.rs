@@ -117,6 +117,7 @@ fn metrics_can_be_scraped_and_content_is_recorded_by_choice_only() {
     let wanted = [
         "wattspan_device_energy_joules_total",
         "hw_energy_joules_total",
+        "wattspan_device_index=\"0\"",
         "DCGM_FI_DEV_POWER_USAGE",
         "gen_ai_client_operation_duration_seconds_count",
     ];

@@ -134,12 +134,15 @@ fn hw_type(kind: DeviceKind) -> &'static str {
 }
 
 fn identity(device: &Device, with_type: bool) -> Vec<KeyValue> {
-    let mut attributes = Vec::with_capacity(6);
+    let mut attributes = Vec::with_capacity(7);
     attributes.push(KeyValue::new(attr::HW_ID, device.id.as_str().to_owned()));
     if with_type {
         attributes.push(KeyValue::new(attr::HW_TYPE, hw_type(device.kind)));
     }
     attributes.push(KeyValue::new(attr::HW_NAME, device.name.clone()));
+    if let Some(index) = device.index {
+        attributes.push(KeyValue::new(attr::WATTSPAN_DEVICE_INDEX, i64::from(index)));
+    }
     if let Some(parent) = &device.parent {
         attributes.push(KeyValue::new(attr::HW_PARENT, parent.as_str().to_owned()));
     }

@@ -266,6 +266,8 @@ pub const SERVER_PORT: &str = "server.port";
 pub const WATTSPAN_COST_SOURCE: &str = "wattspan.cost.source";
 /// `wattspan.cost.total`: `double`, of wattspan's own.
 pub const WATTSPAN_COST_TOTAL: &str = "wattspan.cost.total";
+/// `wattspan.device.index`: `int`, of wattspan's own.
+pub const WATTSPAN_DEVICE_INDEX: &str = "wattspan.device.index";
 /// `wattspan.drop.reason`: `string`, of wattspan's own.
 pub const WATTSPAN_DROP_REASON: &str = "wattspan.drop.reason";
 /// `wattspan.emissions.intensity`: `double`, of wattspan's own.

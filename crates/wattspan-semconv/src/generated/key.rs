@@ -38,6 +38,8 @@ pub enum Key {
     CostTotal,
     /// `gen_ai.data_source.id`.
     DataSourceId,
+    /// `wattspan.device.index`.
+    DeviceIndex,
     /// `wattspan.drop.reason`.
     DropReason,
     /// `gen_ai.embeddings.dimension.count`.
@@ -337,6 +339,7 @@ impl Key {
         Self::CostSource,
         Self::CostTotal,
         Self::DataSourceId,
+        Self::DeviceIndex,
         Self::DropReason,
         Self::EmbeddingsDimensionCount,
         Self::EmissionsIntensity,
@@ -481,7 +484,7 @@ impl Key {
 }
 
 /// By the key's number.
-pub(crate) static CORE: [Option<&AttributeDef>; 154] = [
+pub(crate) static CORE: [Option<&AttributeDef>; 155] = [
     Some(&core::ATTRIBUTES[9]),
     Some(&core::ATTRIBUTES[10]),
     Some(&core::ATTRIBUTES[11]),
@@ -497,8 +500,8 @@ pub(crate) static CORE: [Option<&AttributeDef>; 154] = [
     Some(&own::ATTRIBUTES[1]),
     Some(&core::ATTRIBUTES[15]),
     Some(&own::ATTRIBUTES[2]),
-    Some(&core::ATTRIBUTES[16]),
     Some(&own::ATTRIBUTES[3]),
+    Some(&core::ATTRIBUTES[16]),
     Some(&own::ATTRIBUTES[4]),
     Some(&own::ATTRIBUTES[5]),
     Some(&own::ATTRIBUTES[6]),
@@ -518,6 +521,7 @@ pub(crate) static CORE: [Option<&AttributeDef>; 154] = [
     Some(&own::ATTRIBUTES[20]),
     Some(&own::ATTRIBUTES[21]),
     Some(&own::ATTRIBUTES[22]),
+    Some(&own::ATTRIBUTES[23]),
     Some(&core::ATTRIBUTES[5]),
     Some(&core::ATTRIBUTES[17]),
     Some(&core::ATTRIBUTES[18]),
@@ -526,7 +530,7 @@ pub(crate) static CORE: [Option<&AttributeDef>; 154] = [
     Some(&core::ATTRIBUTES[6]),
     Some(&core::ATTRIBUTES[7]),
     Some(&core::ATTRIBUTES[8]),
-    Some(&own::ATTRIBUTES[23]),
+    Some(&own::ATTRIBUTES[24]),
     Some(&hw::ATTRIBUTES[1]),
     Some(&hw::ATTRIBUTES[2]),
     Some(&hw::ATTRIBUTES[3]),
@@ -610,7 +614,7 @@ pub(crate) static CORE: [Option<&AttributeDef>; 154] = [
     Some(&core::ATTRIBUTES[82]),
     Some(&core::ATTRIBUTES[83]),
     Some(&core::ATTRIBUTES[84]),
-    Some(&own::ATTRIBUTES[24]),
+    Some(&own::ATTRIBUTES[25]),
     Some(&core::ATTRIBUTES[52]),
     None,
     Some(&core::ATTRIBUTES[53]),
@@ -639,7 +643,7 @@ pub(crate) static CORE: [Option<&AttributeDef>; 154] = [
 ];
 
 /// By the key's number.
-pub(crate) static GENAI: [Option<&AttributeDef>; 154] = [
+pub(crate) static GENAI: [Option<&AttributeDef>; 155] = [
     Some(&genai::ATTRIBUTES[9]),
     Some(&genai::ATTRIBUTES[10]),
     Some(&genai::ATTRIBUTES[11]),
@@ -655,8 +659,8 @@ pub(crate) static GENAI: [Option<&AttributeDef>; 154] = [
     Some(&own::ATTRIBUTES[1]),
     Some(&genai::ATTRIBUTES[15]),
     Some(&own::ATTRIBUTES[2]),
-    Some(&genai::ATTRIBUTES[16]),
     Some(&own::ATTRIBUTES[3]),
+    Some(&genai::ATTRIBUTES[16]),
     Some(&own::ATTRIBUTES[4]),
     Some(&own::ATTRIBUTES[5]),
     Some(&own::ATTRIBUTES[6]),
@@ -676,6 +680,7 @@ pub(crate) static GENAI: [Option<&AttributeDef>; 154] = [
     Some(&own::ATTRIBUTES[20]),
     Some(&own::ATTRIBUTES[21]),
     Some(&own::ATTRIBUTES[22]),
+    Some(&own::ATTRIBUTES[23]),
     Some(&genai::ATTRIBUTES[5]),
     Some(&genai::ATTRIBUTES[17]),
     Some(&genai::ATTRIBUTES[18]),
@@ -684,7 +689,7 @@ pub(crate) static GENAI: [Option<&AttributeDef>; 154] = [
     Some(&genai::ATTRIBUTES[6]),
     Some(&genai::ATTRIBUTES[7]),
     Some(&genai::ATTRIBUTES[8]),
-    Some(&own::ATTRIBUTES[23]),
+    Some(&own::ATTRIBUTES[24]),
     Some(&hw::ATTRIBUTES[1]),
     Some(&hw::ATTRIBUTES[2]),
     Some(&hw::ATTRIBUTES[3]),
@@ -768,7 +773,7 @@ pub(crate) static GENAI: [Option<&AttributeDef>; 154] = [
     Some(&genai::ATTRIBUTES[96]),
     Some(&genai::ATTRIBUTES[97]),
     Some(&genai::ATTRIBUTES[98]),
-    Some(&own::ATTRIBUTES[24]),
+    Some(&own::ATTRIBUTES[25]),
     Some(&genai::ATTRIBUTES[60]),
     Some(&genai::ATTRIBUTES[61]),
     None,

@@ -15,11 +15,12 @@ pub(crate) static REGISTRY: Registry = Registry {
     deprecated_events: &DEPRECATED_EVENTS,
 };
 
-pub(crate) static ATTRIBUTES: [AttributeDef; 25] = [
+pub(crate) static ATTRIBUTES: [AttributeDef; 26] = [
     AttributeDef::new("wattspan.cost.source", AttributeType::String, Evidence::Release),
     AttributeDef::new("wattspan.cost.total", AttributeType::Double, Evidence::Release)
         .unit("USD")
         .requires(&["wattspan.cost.source"]),
+    AttributeDef::new("wattspan.device.index", AttributeType::Int, Evidence::Release),
     AttributeDef::new("wattspan.drop.reason", AttributeType::String, Evidence::Release),
     AttributeDef::new("wattspan.emissions.intensity", AttributeType::Double, Evidence::Release).unit("g/kWh"),
     AttributeDef::new("wattspan.emissions.kind", AttributeType::String, Evidence::Release)
@@ -105,6 +106,7 @@ pub(crate) static METRICS: [MetricDef; 6] = [
             AttributeRef::new("wattspan.energy.state", Level::Required),
             AttributeRef::new("hw.name", Level::Recommended),
             AttributeRef::new("hw.parent", Level::Recommended),
+            AttributeRef::new("wattspan.device.index", Level::Recommended),
         ],
         evidence: Evidence::Release,
     },
