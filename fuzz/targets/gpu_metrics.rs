@@ -1,9 +1,9 @@
-//! Any bytes as amdgpu's table: an error or figures that a board can have. The first byte picks one of the layouts, since
-//! blind bytes seldom hit a size and a revision together.
+//! Any bytes as amdgpu's table, and as the text files beside it: an error or figures that a board can have. The first byte
+//! picks one of the layouts, since blind bytes seldom hit a size and a revision together.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wattspan_amd::gpu_metrics;
+use wattspan_amd::{drm_client, gpu_metrics, kfd_node};
 
 /// Sizes and revisions that kernels have written (`kgd_pp_interface.h`).
 const HEADS: [(u16, u8, u8); 16] = [
@@ -27,6 +27,9 @@ const HEADS: [(u16, u8, u8); 16] = [
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = gpu_metrics(bytes);
+    let text = String::from_utf8_lossy(bytes);
+    let _ = drm_client(&text);
+    let _ = kfd_node(&text);
     let Some((pick, rest)) = bytes.split_first() else { return };
     let (size, format, content) = HEADS[usize::from(*pick) % HEADS.len()];
     let mut table = Vec::from(size.to_le_bytes());
