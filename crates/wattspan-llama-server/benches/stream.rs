@@ -15,10 +15,7 @@ use wattspan_testkit::NoOp;
 fn streams(bench: &mut Criterion) {
     let stream = include_bytes!("../tests/recordings/78-tool-call-stream.sse");
     let provider = SdkTracerProvider::builder().build();
-    let genai = GenAi::builder("llama_cpp")
-        .tracer(provider.tracer("bench"))
-        .observer(Arc::new(NoOp))
-        .build();
+    let genai = GenAi::builder("llama_cpp").tracer(provider.tracer("bench")).observer(Arc::new(NoOp)).build();
     // The observer keeps nothing: a recorder of every mark would be what is measured.
     // One inference for all rounds: its begin and end are not the token's cost.
     let mut inference = genai.begin(Request::chat("m").streaming());
