@@ -213,21 +213,8 @@ fn electricity(config: &Config) -> Option<Arc<dyn PriceSource>> {
 
 #[cfg(not(feature = "carbon"))]
 fn electricity(config: &Config) -> Option<Arc<dyn PriceSource>> {
-    struct Fixed(UsdPerKwh);
-    impl PriceSource for Fixed {
-        fn electricity(
-            &self,
-            _: &Place,
-            _: std::time::SystemTime,
-        ) -> Option<wattspan_core::ElectricityPrice> {
-            Some(wattspan_core::ElectricityPrice::new(self.0, "user"))
-        }
-        fn tokens(&self, _: &str, _: &str) -> Option<wattspan_core::TokenPrice> {
-            None
-        }
-    }
     let price = config.number(Setting::ElectricityPrice).and_then(UsdPerKwh::new)?;
-    Some(Arc::new(Fixed(price)))
+    Some(Arc::new(wattspan_energy::Tariff::fixed(price)))
 }
 
 fn price_book(path: &str) -> Result<PriceBook, StartError> {
