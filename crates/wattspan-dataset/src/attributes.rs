@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
-use wattspan_core::Cell;
+use wattspan_core::{Cell, Row};
+
+use crate::{Column, ColumnType};
 
 /// Attributes in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,18 +67,48 @@ impl<'de> Deserialize<'de> for Attributes {
     }
 }
 
+/// A row of a table from its JSON, whatever columns it has. Names that the schema has are not copied.
+pub(crate) fn row_from_json(json: &[u8], columns: &'static [Column]) -> serde_json::Result<Row> {
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    let cell = CellSeed(Some(ColumnType::Struct(columns))).deserialize(&mut reader)?;
+    reader.end()?;
+    match cell {
+        Cell::Map(cells) => Ok(Row(cells)),
+        _ => Err(de::Error::custom("a row is not an object")),
+    }
+}
+
 /// Reads whatever JSON holds into a cell.
 pub(crate) struct AnyCell(pub(crate) Cell);
 
 impl<'de> Deserialize<'de> for AnyCell {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CellVisitor).map(AnyCell)
+        CellSeed(None).deserialize(deserializer).map(AnyCell)
     }
 }
 
-struct CellVisitor;
+/// The same, with what the schema says of the place, if it knows it.
+#[derive(Clone, Copy)]
+struct CellSeed(Option<ColumnType>);
 
-impl<'de> Visitor<'de> for CellVisitor {
+impl CellSeed {
+    fn columns(self) -> &'static [Column] {
+        match self.0 {
+            Some(ColumnType::Struct(columns)) => columns,
+            _ => &[],
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for CellSeed {
+    type Value = Cell;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cell, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for CellSeed {
     type Value = Cell;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,12 +123,13 @@ impl<'de> Visitor<'de> for CellVisitor {
         Ok(Cell::Bool(value))
     }
 
+    /// Other programs write `1.0` as `1`; where the column is one of numbers it stays one.
     fn visit_i64<E>(self, value: i64) -> Result<Cell, E> {
-        Ok(Cell::Int(value))
+        Ok(if self.0 == Some(ColumnType::Float) { Cell::Float(value as f64) } else { Cell::Int(value) })
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Cell, E> {
-        Ok(i64::try_from(value).map_or(Cell::Float(value as f64), Cell::Int))
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Cell, E> {
+        i64::try_from(value).map_or(Ok(Cell::Float(value as f64)), |value| self.visit_i64(value))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Cell, E> {
@@ -112,18 +145,55 @@ impl<'de> Visitor<'de> for CellVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Cell, A::Error> {
+        let item = match self.0 {
+            Some(ColumnType::List(item)) => CellSeed(Some(*item)),
+            _ => CellSeed(None),
+        };
         let mut cells = Vec::new();
-        while let Some(AnyCell(cell)) = list.next_element()? {
+        while let Some(cell) = list.next_element_seed(item)? {
             cells.push(cell);
         }
         Ok(Cell::List(cells))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {
-        let mut cells = Vec::new();
-        while let Some((name, AnyCell(cell))) = map.next_entry::<String, AnyCell>()? {
-            cells.push((name.into(), cell));
+        let columns = self.columns();
+        let mut cells = Vec::with_capacity(columns.len());
+        while let Some((name, kind)) = map.next_key_seed(Name { columns, likely: cells.len() })? {
+            cells.push((name, map.next_value_seed(CellSeed(kind))?));
         }
         Ok(Cell::Map(cells))
+    }
+}
+
+/// A name in an object, and what the schema says of it.
+struct Name {
+    columns: &'static [Column],
+    /// Rows mostly have the columns' order.
+    likely: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = (Cow<'static, str>, Option<ColumnType>);
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name {
+    type Value = (Cow<'static, str>, Option<ColumnType>);
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        let likely = self.columns.get(self.likely).filter(|column| column.name == name);
+        let column = likely.or_else(|| self.columns.iter().find(|column| column.name == name));
+        Ok(match column {
+            Some(column) => (Cow::Borrowed(column.name), Some(column.kind)),
+            None => (Cow::Owned(name.to_owned()), None),
+        })
     }
 }

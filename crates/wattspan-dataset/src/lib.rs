@@ -60,7 +60,7 @@ pub use attributes::Attributes;
 #[cfg(feature = "spans")]
 pub use collect::SpanCollector;
 pub use collect::{CaseTotals, MetricCollector, ResultCollector};
-pub use json::{JsonDataset, JsonRun, ReadError, Recovered};
+pub use json::{JsonDataset, JsonRun, ReadError, Recovered, Replay, ReplayError, Replayed, Rows};
 pub use metadata::{DeviceInfo, EnergySummary, Metadata};
 pub use quantile::Quantiles;
 pub use redact::redact;

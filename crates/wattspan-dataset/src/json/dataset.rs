@@ -210,12 +210,17 @@ impl std::fmt::Debug for JsonDataset {
 
 /// The run in a folder's name, behind `YYYYMMDD_HHMMSS_`.
 pub(crate) fn run_of(name: &str) -> Option<&str> {
-    let (time, run) = name.split_at_checked("YYYYMMDD_HHMMSS".len())?;
+    stamp_of(name)?.1.strip_prefix('_')
+}
+
+/// `YYYYMMDD_HHMMSS` at the begin of a folder's name, and what follows.
+pub(crate) fn stamp_of(name: &str) -> Option<(&str, &str)> {
+    let (time, rest) = name.split_at_checked("YYYYMMDD_HHMMSS".len())?;
     let is_time = time.bytes().enumerate().all(|(index, byte)| match index {
         8 => byte == b'_',
         _ => byte.is_ascii_digit(),
     });
-    run.strip_prefix('_').filter(|_| is_time)
+    is_time.then_some((time, rest))
 }
 
 const DEFAULT: Options = Options {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use wattspan_core::{Cell, RunId, SinkError, Table};
 
-use super::dataset::{Recovered, run_of};
+use super::dataset::{Recovered, run_of, stamp_of};
 use super::fault::{at, fatal};
 use super::journal::Journal;
 use super::peer::{Series, Sums};
@@ -21,6 +21,8 @@ pub(crate) const TRACES: &str = "traces.json";
 pub(crate) const METRICS: &str = "metrics.json";
 pub(crate) const LEADERBOARD: &str = "leaderboard_row.json";
 pub(crate) const METADATA: &str = "metadata.json";
+/// In the metadata: the time in the folder's name, which outlives a renaming.
+pub(crate) const STAMP: &str = "run_stamp";
 
 /// What is written besides the five files.
 #[derive(Clone, Copy, Debug)]
@@ -215,6 +217,9 @@ fn metadata(folder: &Path, journal: &Journal) -> Result<Whole, SinkError> {
         None => cells.push((name.into(), value)),
     };
     set("run_id", Cell::Text(journal.run.to_string().into()));
+    if let Some((stamp, _)) = folder.file_name().and_then(|name| stamp_of(name.to_str()?)) {
+        set(STAMP, Cell::Text(stamp.to_owned().into()));
+    }
     set("num_results", count(Table::Results));
     set("num_traces", count(Table::Traces));
     set("num_metrics", count(Table::Metrics));

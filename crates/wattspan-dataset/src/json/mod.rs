@@ -9,8 +9,13 @@ mod keys;
 mod parquet;
 mod peer;
 mod read;
+mod replay;
+mod rows;
+mod scan;
 #[cfg(test)]
 mod tests;
 
 pub use dataset::{JsonDataset, Recovered};
 pub use read::{JsonRun, ReadError};
+pub use replay::{Replay, ReplayError, Replayed};
+pub use rows::Rows;

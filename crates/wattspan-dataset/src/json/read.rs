@@ -1,14 +1,18 @@
 //! Reading a run's files back, metric rows one by one.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::DeserializeOwned;
 
-use super::files::{LEADERBOARD, METADATA, METRICS, RESULTS, TRACES};
-use crate::{Attributes, LeaderboardRow, MetricRow, ResultRow, TraceRow};
+use wattspan_core::{Cell, RunId, Table};
+
+use super::dataset::{run_of, stamp_of};
+use super::files::{JOURNAL, LEADERBOARD, METADATA, RESULTS, STAMP, TRACES};
+use super::rows::Rows;
+use crate::attributes::AnyCell;
+use crate::{Attributes, LeaderboardRow, MetricRow, ResultRow, Timestamp, TraceRow};
 
 /// The folder of a finished run.
 #[derive(Clone, Debug)]
@@ -24,6 +28,12 @@ pub enum ReadError {
     #[error("{path} is not there: name the folder of a finished run, or recover one that crashed")]
     Missing {
         /// Which file.
+        path: PathBuf,
+    },
+    /// The run is not finished: its files may be of an earlier time, or are not there yet.
+    #[error("{path} is of a run that is not finished: wait for its end, or recover it when it crashed")]
+    Unfinished {
+        /// Its journal.
         path: PathBuf,
     },
     /// It may not be read, or reading failed.
@@ -86,10 +96,12 @@ impl JsonRun {
     /// # Errors
     /// When the file cannot be read; rows before the fault have been shown.
     pub fn each_metric(&self, mut show: impl FnMut(MetricRow)) -> Result<(), ReadError> {
-        let (path, reader) = self.file(METRICS)?;
-        let mut reader = serde_json::Deserializer::from_reader(reader);
-        let read = reader.deserialize_map(MetricsFile(&mut show)).and_then(|()| reader.end());
-        read.map_err(|error| format_error(path, error))
+        let mut rows = self.rows(Table::Metrics)?;
+        while let Some(json) = rows.next_json()? {
+            let row = metric_row(json).map_err(|error| rows.unreadable(&error))?;
+            show(row);
+        }
+        Ok(())
     }
 
     /// The run's row.
@@ -108,12 +120,75 @@ impl JsonRun {
         self.read(METADATA)
     }
 
+    /// The run's metadata as it stands there, for [`DatasetSink::finish`](wattspan_core::DatasetSink::finish).
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn metadata_cell(&self) -> Result<Cell, ReadError> {
+        self.read::<AnyCell>(METADATA).map(|AnyCell(cell)| cell)
+    }
+
+    /// The rows of any table as neutral cells, read as they are asked for.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn rows(&self, table: Table) -> Result<Rows, ReadError> {
+        Rows::open(self, table)
+    }
+
+    /// Which run it is: from its metadata, or else from the folder's name.
+    ///
+    /// # Errors
+    /// When neither tells.
+    pub fn run_id(&self) -> Result<RunId, ReadError> {
+        let metadata = self.metadata_if_there()?;
+        let told = metadata.text("run_id").or_else(|| run_of(self.name()?));
+        let told = told.ok_or_else(|| self.unknown("nothing tells which run it is"))?;
+        RunId::new(told).map_err(|error| self.unknown(&error.to_string()))
+    }
+
+    /// The run's own time as names have it, `YYYYMMDD_HHMMSS` in UTC: what the folder was called when it was made. It stays
+    /// the same when the folder is renamed. Runs that were not written by [`JsonDataset`](crate::JsonDataset) have the time
+    /// when they began, or ended, from their metadata.
+    ///
+    /// # Errors
+    /// When nothing tells.
+    pub fn stamp(&self) -> Result<String, ReadError> {
+        let metadata = self.metadata_if_there()?;
+        let time = |name| Some(metadata.text(name)?.parse::<Timestamp>().ok()?.compact());
+        let stamp = metadata.text(STAMP).filter(|stamp| stamp_of(stamp) == Some((stamp, "")));
+        let stamp = stamp.or_else(|| stamp_of(self.name()?).map(|(stamp, _)| stamp)).map(str::to_owned);
+        let stamp = stamp.or_else(|| time("started")).or_else(|| time("timestamp"));
+        stamp.ok_or_else(|| self.unknown("nothing tells when it ran"))
+    }
+
+    /// Only what is finished may be used again: after a crash some files may be of the run before.
+    pub(crate) fn check_finished(&self) -> Result<(), ReadError> {
+        let path = self.folder.join(JOURNAL);
+        if path.exists() { Err(ReadError::Unfinished { path }) } else { Ok(()) }
+    }
+
+    fn metadata_if_there(&self) -> Result<Attributes, ReadError> {
+        match self.metadata() {
+            Err(ReadError::Missing { .. }) => Ok(Attributes::default()),
+            other => other,
+        }
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.folder.file_name().and_then(|name| name.to_str())
+    }
+
+    fn unknown(&self, reason: &str) -> ReadError {
+        ReadError::Format { path: self.folder.clone(), reason: reason.to_owned() }
+    }
+
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, ReadError> {
         let (path, reader) = self.file(name)?;
         serde_json::from_reader(reader).map_err(|error| format_error(path, error))
     }
 
-    fn file(&self, name: &str) -> Result<(PathBuf, BufReader<File>), ReadError> {
+    pub(crate) fn file(&self, name: &str) -> Result<(PathBuf, BufReader<File>), ReadError> {
         let path = self.folder.join(name);
         match File::open(&path) {
             Ok(file) => Ok((path, BufReader::with_capacity(256 * 1024, file))),
@@ -153,54 +228,5 @@ fn format_error(path: PathBuf, error: serde_json::Error) -> ReadError {
         ReadError::Io { path, source: error.into() }
     } else {
         ReadError::Format { path, reason: error.to_string() }
-    }
-}
-
-/// Steps over everything in `metrics.json` but its rows.
-struct MetricsFile<'a, F>(&'a mut F);
-
-impl<'de, F: FnMut(MetricRow)> Visitor<'de> for MetricsFile<'_, F> {
-    type Value = ();
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("an object with `rows`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut found = false;
-        while let Some(name) = map.next_key::<String>()? {
-            if name == "rows" {
-                map.next_value_seed(Rows(&mut *self.0))?;
-                found = true;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        if found { Ok(()) } else { Err(serde::de::Error::missing_field("rows")) }
-    }
-}
-
-struct Rows<'a, F>(&'a mut F);
-
-impl<'de, F: FnMut(MetricRow)> DeserializeSeed<'de> for Rows<'_, F> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de, F: FnMut(MetricRow)> Visitor<'de> for Rows<'_, F> {
-    type Value = ();
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a list of rows")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
-        while let Some(row) = rows.next_element::<MetricRow>()? {
-            (self.0)(row);
-        }
-        Ok(())
     }
 }
