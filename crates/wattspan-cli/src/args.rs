@@ -1,7 +1,7 @@
 //! The command line, and which part does what.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,11 +11,12 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
+use wattspan::core::Ratio;
 
 use crate::exit::{self, Failure};
 use crate::output::{Output, say};
-use crate::settings::{SettingArgs, duration};
-use crate::{devices, doctor, run, watch};
+use crate::settings::{SettingArgs, duration, share};
+use crate::{devices, doctor, run, validate, watch};
 
 /// Measures energy, carbon and cost of local language models and of any command
 #[derive(Parser, Debug)]
@@ -34,8 +35,11 @@ enum Command {
     Devices(JsonArgs),
     /// Show what was found, where each setting comes from and what to do about problems
     Doctor(JsonArgs),
-    /// Print a line of power, energy, utilisation and memory at each interval
+    /// Show power, energy, utilisation and memory live, and a llama-server's work
     Watch(WatchArgs),
+    /// Find out what this machine's sensors are worth: in minutes, with a load and, best, a meter
+    #[command(after_help = exit::TABLE)]
+    Validate(ValidateArgs),
     /// Print the notices that go along with the bundled data
     Licences,
     /// Print a script that completes this program's options
@@ -93,18 +97,66 @@ pub(crate) struct JsonArgs {
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
-    /// Time between two lines [default: the setting sampling.idle, 1s]
+    /// Time between two looks [default: the setting sampling.idle, 1s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) interval: Option<Duration>,
-    /// Print plain lines; the one form there is, named so that scripts can ask for it
+    /// Print a line at each interval, as where standard output is no terminal, instead of drawing
     #[arg(long)]
     pub(crate) lines: bool,
-    /// End after so many lines
+    /// Print so many lines and end
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<u64>,
-    /// A llama-server whose gauges stand beside
+    /// A llama-server whose tokens, slots and queue stand beside, such as http://127.0.0.1:8080
     #[arg(long, value_name = "URL")]
     pub(crate) llama_server: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ValidateArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// A command that keeps the devices busy; it gets a level from 0 to 1 on each line of its standard input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) load: Option<String>,
+    /// What a meter at the wall recorded meanwhile: lines of unix seconds and watts, at least one a second
+    #[arg(long, value_name = "CSV")]
+    pub(crate) meter: Option<PathBuf>,
+    /// Take the findings of an earlier run instead of measuring, to add a meter's recording
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["load", "quick", "collector"])]
+    pub(crate) from: Option<PathBuf>,
+    /// Whose devices: nvidia, amd, apple or host [default: GPUs with a sensor, else whatever has one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collector: Option<String>,
+    /// Write the findings as JSON into a file too, such as validation.json
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not say what is going on
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Take a third of the time, for a first look
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Time of the fast polling [default: 20s]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
+    pub(crate) explore: Option<Duration>,
+    /// Time of each steady load [default: 20s]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
+    pub(crate) plateau: Option<Duration>,
+    /// Levels of the steady loads, with commas between them [default: 0,0.25,0.5,0.75,1]
+    #[arg(long, value_name = "LEVELS", value_delimiter = ',', value_parser = share, hide_short_help = true)]
+    pub(crate) levels: Vec<Ratio>,
+    /// Time of each square load [default: 8s]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
+    pub(crate) square: Option<Duration>,
+    /// Periods of the square loads, with commas between them [default: 20ms,50ms,100ms,200ms,500ms,1s]
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = duration, hide_short_help = true)]
+    pub(crate) periods: Vec<Duration>,
+    /// Time that a new level settles in [default: 1500ms]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
+    pub(crate) settle: Option<Duration>,
 }
 
 /// Runs the program on the process's own arguments.
@@ -119,6 +171,8 @@ pub fn main() -> ExitCode {
     };
     log(match &cli.command {
         Command::Run(args) if !args.quiet => LevelFilter::WARN,
+        // Lines among what is drawn would spoil both.
+        Command::Watch(args) if watch::is_live(args) && io::stderr().is_terminal() => LevelFilter::OFF,
         Command::Watch(_) => LevelFilter::WARN,
         // Their output says it all.
         _ => LevelFilter::ERROR,
@@ -128,6 +182,7 @@ pub fn main() -> ExitCode {
         Command::Devices(args) => devices::devices(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Watch(args) => watch::watch(&args),
+        Command::Validate(args) => validate::validate(&args),
         Command::Licences => Output::Stdout.text(wattspan::carbon::licences()).map(|()| exit::OK),
         Command::Completions { shell } => completions(shell),
     };

@@ -4,10 +4,12 @@ use std::fmt;
 
 /// All went well.
 pub(crate) const OK: u8 = 0;
-/// `doctor` found a problem.
+/// `doctor` found a problem, `validate` sensors that cannot be trusted, `eval` cases that did not pass.
 pub(crate) const PROBLEM: u8 = 1;
 /// The command line or a setting is wrong. (As clap has it.)
 pub(crate) const USAGE: u8 = 2;
+/// What was asked for is not there. (`EX_UNAVAILABLE` of BSD's sysexits.h.)
+pub(crate) const UNAVAILABLE: u8 = 69;
 /// The operating system refused a thread or a signal handler. (`EX_OSERR` of BSD's sysexits.h.)
 pub(crate) const SYSTEM: u8 = 71;
 /// Output could not be written. (`EX_IOERR` of BSD's sysexits.h.)
@@ -16,6 +18,8 @@ pub(crate) const OUTPUT: u8 = 74;
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// The command was not found. (The same place.)
 pub(crate) const NOT_FOUND: u8 = 127;
+/// A signal ended what gives no result when it is not whole: as a shell has it of SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
 /// A command that a signal ended: this and the signal's number.
 pub(crate) const SIGNALLED: i32 = 128;
 
@@ -23,13 +27,14 @@ pub(crate) const SIGNALLED: i32 = 128;
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0        all went well; a measurement that Ctrl-C or SIGTERM ended, too
-  1        `doctor` found a problem
+  1        `doctor` found a problem, or `validate` sensors that cannot be trusted
   2        the command line or a setting is wrong
+  69       what was asked for is not there: a sensor to validate
   71       the operating system refused a thread or a signal handler
   74       output could not be written
   126      the command of `run` cannot be executed
   127      the command of `run` was not found
-  128 + n  signal n ended the command of `run`
+  128 + n  signal n ended the command of `run`; 130, a signal ended `validate` before its end
   other    the code of the command of `run`";
 
 /// Why the program ends early, and with which code.
@@ -65,7 +70,7 @@ mod tests {
     fn the_documentation_has_the_same_table() {
         let docs = include_str!("../../../docs/cli.md");
         let codes: Vec<&str> = TABLE.lines().skip(1).map(|line| line[2..11].trim()).collect();
-        assert_eq!(codes, ["0", "1", "2", "71", "74", "126", "127", "128 + n", "other"]);
+        assert_eq!(codes, ["0", "1", "2", "69", "71", "74", "126", "127", "128 + n", "other"]);
         for code in codes {
             assert!(docs.contains(&format!("| {code} |")), "{code} is missing in docs/cli.md");
         }

@@ -45,6 +45,7 @@ mod result;
 mod run;
 mod settings;
 mod signals;
+mod validate;
 mod watch;
 
 pub use args::main;

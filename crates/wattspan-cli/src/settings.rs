@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use wattspan::core::Ratio;
 use wattspan::{Config, Origin, Setting};
 
 use crate::exit::{Failure, USAGE};
@@ -124,6 +125,12 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         Ok(duration) if duration >= LEAST => Ok(duration),
         _ => Err("take 10ms or more".to_owned()),
     }
+}
+
+/// A part of what there is, from 0 to 1.
+pub(crate) fn share(text: &str) -> Result<Ratio, String> {
+    let share = text.trim().parse().ok().and_then(Ratio::share);
+    share.ok_or_else(|| "write it as a number from 0 to 1".to_owned())
 }
 
 /// Sets how often the sampler polls, where that was asked for, and answers how often it does.

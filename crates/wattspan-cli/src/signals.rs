@@ -40,6 +40,11 @@ fn refused(error: &std::io::Error) -> Failure {
 }
 
 impl Signals {
+    /// Whether one has come.
+    pub(crate) fn came(&self) -> bool {
+        self.shared.lock().came
+    }
+
     /// Waits until a signal comes or the time is up; answers whether one has come.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
         let state = self.shared.lock();

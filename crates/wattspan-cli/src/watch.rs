@@ -1,23 +1,24 @@
-//! `wattspan watch`, and the same lines beside a measured command: one line for each interval.
+//! `wattspan watch`: a live view in a terminal, and a line for each interval elsewhere.
 
-use std::fmt::Write as _;
-use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+mod lines;
+mod state;
+mod terminal;
+mod view;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wattspan::Setting;
-use wattspan::core::{
-    Device, DeviceId, DeviceKind, DeviceSample, Joules, Reading, SampleSink, SampleTick, ServerStats, Watts,
-};
-use wattspan::monitor::Snapshot;
+use wattspan::{Setting, Wattspan};
 
 use crate::args::WatchArgs;
 use crate::exit::{Failure, OK};
-use crate::json_lines::EARLY;
-use crate::output::{outcome, say};
+use crate::output::outcome;
 use crate::run::{FIRST_READING, Ready, measuring, start_failure};
 use crate::settings::{interval, set};
 use crate::signals::Signals;
+
+pub(crate) use lines::Console;
 
 pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     let signals = Signals::install()?;
@@ -34,144 +35,35 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     let wattspan =
         measuring(&config).sample_sink(ready.clone()).start().map_err(|error| start_failure(&error))?;
     ready.wait(FIRST_READING);
+    if is_live(args) {
+        terminal::show(&wattspan, every, &signals)?;
+    } else {
+        print(&wattspan, every, args.count, &signals)?;
+    }
+    Ok(OK)
+}
+
+/// Whether the view is drawn: where standard output is a terminal that can move its cursor, and no lines were asked for.
+pub(crate) fn is_live(args: &WatchArgs) -> bool {
+    // The word of terminfo for one that can do nothing but print.
+    let can_draw = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    !args.lines && args.count.is_none() && io::stdout().is_terminal() && can_draw
+}
+
+fn print(wattspan: &Wattspan, every: Duration, count: Option<u64>, signals: &Signals) -> Result<(), Failure> {
     let begun = Instant::now();
     for number in 0_u64.. {
-        if args.count.is_some_and(|count| number >= count) || signals.wait(Some(every)) {
+        if count.is_some_and(|count| number >= count) || signals.wait(Some(every)) {
             break;
         }
         let Some(snapshot) = wattspan.monitor().snapshot() else { continue };
         let mut stdout = io::stdout().lock();
-        let text = line(begun.elapsed(), &snapshot);
+        let text = lines::line(begun.elapsed(), &snapshot);
         let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
         if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             break;
         }
         outcome("standard output", written)?;
     }
-    Ok(OK)
-}
-
-/// One moment of all devices and servers.
-fn line(elapsed: Duration, snapshot: &Snapshot) -> String {
-    let energy: Option<Joules> = snapshot
-        .devices
-        .iter()
-        .filter(|device| device.device().is_counted() && device.method.is_some())
-        .map(|device| device.energy.total())
-        .reduce(|sum, more| sum + more);
-    let mut text = format!(
-        "{:>8.1} s  {}  {}",
-        elapsed.as_secs_f64(),
-        shown(&snapshot.total_power()),
-        energy.map_or_else(|| "–".to_owned(), |energy| energy.to_string())
-    );
-    for device in &snapshot.devices {
-        let energy = device.method.map(|_| device.energy.total());
-        text.push_str(&of_device(&device.sample, &device.power, energy));
-    }
-    for server in &snapshot.servers {
-        text.push_str(&of_server(server));
-    }
-    text
-}
-
-fn of_device(sample: &DeviceSample, power: &Reading<Watts>, energy: Option<Joules>) -> String {
-    let gauges = &sample.gauges;
-    let mut text = format!("  | {} {}", label(&sample.device), shown(power));
-    if let Some(energy) = energy {
-        push(&mut text, &energy.to_string());
-    }
-    let utilization = gauges.utilization.as_value().map(ToString::to_string);
-    for figure in [utilization, memory(sample)].iter().flatten() {
-        push(&mut text, figure);
-    }
-    if let Some(temperature) = gauges.temperature.as_value() {
-        push(&mut text, &temperature.to_string());
-    }
-    text
-}
-
-fn of_server(server: &ServerStats) -> String {
-    let mut text = format!("  | {}", server.server);
-    match &server.tokens_per_second {
-        Reading::Value(rate) => push(&mut text, &format!("{rate:.1} tokens/s")),
-        absent => push(&mut text, &format!("– tokens/s ({})", absent.absence().unwrap_or_default())),
-    }
-    if let (Reading::Value(busy), Reading::Value(slots)) = (&server.busy_slots, &server.slots) {
-        push(&mut text, &format!("{busy}/{slots} slots"));
-    }
-    if let Reading::Value(queued) = &server.queued {
-        push(&mut text, &format!("{queued} waiting"));
-    }
-    text
-}
-
-fn memory(sample: &DeviceSample) -> Option<String> {
-    let used = sample.gauges.memory_used.as_value()?;
-    Some(match sample.gauges.memory_total.as_value() {
-        Some(total) => format!("{used} of {total}"),
-        None => used.to_string(),
-    })
-}
-
-fn push(text: &mut String, figure: &str) {
-    // Writing to a string does not fail.
-    let _ = write!(text, " {figure}");
-}
-
-fn label(device: &Device) -> String {
-    match (device.kind, device.index) {
-        (DeviceKind::Gpu, Some(index)) => format!("gpu{index}"),
-        (kind, Some(index)) => format!("{}{index}", kind.as_str()),
-        (kind, None) => kind.as_str().to_owned(),
-    }
-}
-
-fn shown<T: ToString>(reading: &Reading<T>) -> String {
-    reading.as_value().map_or_else(|| "–".to_owned(), ToString::to_string)
-}
-
-/// The same lines on standard error while a command is measured.
-pub(crate) struct Console {
-    every: Duration,
-    state: Mutex<ConsoleState>,
-}
-
-#[derive(Default)]
-struct ConsoleState {
-    begun: Option<Instant>,
-    written: Option<Instant>,
-    energy: std::collections::BTreeMap<DeviceId, (Joules, Duration)>,
-}
-
-impl Console {
-    pub(crate) fn new(every: Duration) -> Self {
-        Self { every, state: Mutex::default() }
-    }
-}
-
-impl SampleSink for Console {
-    fn sampled(&self, tick: &SampleTick<'_>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = *state.begun.get_or_insert_with(Instant::now);
-        for interval in tick.intervals.iter().filter(|interval| interval.gap.is_none()) {
-            let (energy, time) = state.energy.entry(interval.device.clone()).or_default();
-            *energy += interval.energy.total();
-            *time += interval.end.since(interval.start);
-        }
-        if state.written.is_some_and(|written| written.elapsed() < self.every.mul_f64(EARLY)) {
-            return;
-        }
-        state.written = Some(Instant::now());
-        let mut text = format!("wattspan: {:>8.1} s", begun.elapsed().as_secs_f64());
-        for sample in tick.samples {
-            let energy = state.energy.get(&sample.device.id).copied();
-            let power = match (&sample.power, energy) {
-                (Reading::NotSupported, Some((energy, time))) => (energy / time).into(),
-                (reading, _) => reading.clone(),
-            };
-            text.push_str(&of_device(sample, &power, energy.map(|(energy, _)| energy)));
-        }
-        say(&text);
-    }
+    Ok(())
 }
