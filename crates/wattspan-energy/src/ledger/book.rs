@@ -38,7 +38,8 @@ pub(super) struct Book {
     last: Option<Surroundings>,
     /// In order of `seq`.
     active: Vec<Active>,
-    /// What each of them has had. In three lists, so that an interval in which nothing begins or ends touches little.
+    /// What each of them has had; those that began since the last interval are not in it yet. In three lists, so that
+    /// an interval in which nothing begins or ends touches little.
     sums: Vec<Sums>,
     accounts: Vec<Account>,
     earlier: Earlier,
@@ -172,8 +173,15 @@ impl Book {
             standing: Standing::Charged,
             pending: false,
         });
-        self.sums.push(Sums::default());
-        self.accounts.push(Account::default());
+    }
+
+    /// Gives those that began since the last interval their accounts.
+    ///
+    /// Not at the begin: that would touch a few hundred bytes of every device's book for one inference after another,
+    /// where here each book is written from end to end.
+    fn open_accounts(&mut self) {
+        self.sums.resize(self.active.len(), Sums::default());
+        self.accounts.resize(self.active.len(), Account::default());
     }
 
     /// Sets the end; answers whether a part of that time was final already.
@@ -242,7 +250,8 @@ impl Book {
         let around = self.last;
         let index = self.find(seq)?;
         let active = self.active.get_mut(index).filter(|active| active.standing == Standing::Charged)?;
-        let (sums, mut account) = (self.sums[index], self.accounts[index]);
+        let sums = self.sums.get(index).copied().unwrap_or_default();
+        let mut account = self.accounts.get(index).copied().unwrap_or_default();
         if last {
             active.standing = Standing::Dead;
             self.dead += 1;
@@ -256,7 +265,8 @@ impl Book {
         active.pending = false;
         account.random.resolution(model, f64::from(account.traits.resolution));
         let intervals = account.after.unwrap_or(self.joules) - account.before;
-        let earlier = self.earlier.remove(&seq).unwrap_or_default();
+        let earlier = if self.earlier.is_empty() { None } else { self.earlier.remove(&seq) };
+        let earlier = earlier.unwrap_or_default();
         Some(Figures { sums, account, earlier, intervals })
     }
 

@@ -24,7 +24,7 @@ use wattspan_core::{
 use crate::Measured;
 use crate::flags::Cadence;
 use crate::uncertainty::UncertaintyModel;
-use book::{Book, Context, Scratch, marked};
+use book::{Book, Context, Figures, Scratch, marked};
 use settle::{Case, Entry, Tally};
 use work::WorkTrack;
 
@@ -125,6 +125,16 @@ pub struct Ledger {
     clipped: Clipped,
     stash: Closed,
     scratch: Scratch,
+    leaving: Vec<Leaving>,
+    figures: Vec<Option<Figures>>,
+}
+
+/// An inference that is being settled.
+#[derive(Debug)]
+struct Leaving {
+    inference: Inference,
+    end: MonoTime,
+    early: bool,
 }
 
 #[derive(Debug)]
@@ -298,15 +308,13 @@ impl Ledger {
             if covered(books, inference, end) {
                 done.push((inference.id, false));
             } else if now.since(end) > within {
-                done.push((inference.id, true));
+                done.push((inference.id, !books.is_empty()));
             }
         }
         done.sort_unstable_by_key(|(id, _)| *id);
         self.stash.settled.reserve(done.len());
-        for (id, early) in done {
-            if let Some(settled) = self.settle_now(id, early && !self.books.is_empty()) {
-                self.stash.settled.push(settled);
-            }
+        for batch in done.chunks(BATCH) {
+            self.settle_batch(batch);
         }
         self.waiting
             .retain(|slot| self.slots[*slot].as_ref().is_some_and(|inference| inference.end.is_some()));
@@ -338,10 +346,10 @@ impl Ledger {
         if inference.end.is_none() {
             self.finish(id, end, LatePhases::default());
         }
-        let early = early && !self.books.is_empty();
-        let settled = self.settle_now(id, early);
+        let known = self.stash.settled.len();
+        self.settle_batch(&[(id, early && !self.books.is_empty())]);
         self.waiting.retain(|waiting| *waiting != slot);
-        settled
+        self.stash.settled.drain(known..).next()
     }
 
     /// A device's energy so far by state; the parts add up to what its sensor counted in closed intervals.
@@ -410,43 +418,62 @@ impl Ledger {
         }
     }
 
-    /// Takes an inference out and puts its figure together.
-    fn settle_now(&mut self, id: InferenceId, early: bool) -> Option<Settled> {
-        let slot = self.inferences.remove(&id)?;
-        let inference = self.slots[slot].take()?;
-        self.free.push(slot);
-        self.marked -= usize::from(inference.work.has_marks());
-        let end = inference.end.unwrap_or(inference.begin);
+    /// Takes inferences out and puts their figures together; the flag says that one is settled early.
+    ///
+    /// What they had of a device lies side by side in its book, so a batch is taken out device by device: with
+    /// thousands in flight on many devices memory is then read in runs, and not here and there.
+    fn settle_batch(&mut self, batch: &[(InferenceId, bool)]) {
+        for (id, early) in batch {
+            let taken = self.inferences.remove(id).and_then(|slot| Some((slot, self.slots[slot].take()?)));
+            let Some((slot, inference)) = taken else { continue };
+            self.free.push(slot);
+            self.marked -= usize::from(inference.work.has_marks());
+            let end = inference.end.unwrap_or(inference.begin);
+            self.leaving.push(Leaving { inference, end, early: *early });
+        }
         let model = &self.config.uncertainty;
-        let missing = match &inference.scope {
-            DeviceScope::Gpus(ids) | DeviceScope::Only(ids) => {
-                ids.iter().any(|id| !self.books.contains_key(id))
-            }
-            _ => false,
-        };
-        let length = end.since(inference.begin);
-        let steps = inference.decode_steps;
-        let case = Case {
-            id,
-            begin: inference.begin,
-            end,
-            policy: self.config.policy.name(),
-            early,
-            missing,
-            cadence: self.cadence.period(),
-            decode: (steps >= 1.0).then(|| length.div_f64(steps)),
-        };
-        let mut tally = Tally::new(case, self.books.len());
+        self.figures.clear();
         for book in self.books.values_mut() {
-            let Some(charged) = book.in_scope(&inference.scope) else { continue };
-            let last = book.closed_to >= end;
-            let figures = book.take(inference.seq, model, last);
-            if charged && let Some(figures) = figures {
-                let (device, lowest, gain) = (&book.device, book.lowest(), book.gain);
-                tally.add(Entry { device, figures, lowest, gain }, model);
+            for Leaving { inference, end, .. } in &self.leaving {
+                let figures = book.in_scope(&inference.scope).and_then(|charged| {
+                    let last = book.closed_to >= *end;
+                    book.take(inference.seq, model, last).filter(|_| charged)
+                });
+                self.figures.push(figures);
             }
         }
-        (!inference.forgotten).then(|| tally.settled(&self.tariffs))
+        let (policy, cadence, count) = (self.config.policy.name(), self.cadence.period(), self.leaving.len());
+        for (index, Leaving { inference, end, early }) in self.leaving.drain(..).enumerate() {
+            if inference.forgotten {
+                continue;
+            }
+            let missing = match &inference.scope {
+                DeviceScope::Gpus(ids) | DeviceScope::Only(ids) => {
+                    ids.iter().any(|id| !self.books.contains_key(id))
+                }
+                _ => false,
+            };
+            let (length, steps) = (end.since(inference.begin), inference.decode_steps);
+            let case = Case {
+                id: inference.id,
+                begin: inference.begin,
+                end,
+                policy: policy.clone(),
+                early,
+                missing,
+                cadence,
+                decode: (steps >= 1.0).then(|| length.div_f64(steps)),
+            };
+            let mut tally = Tally::new(case, self.books.len());
+            let figures = self.figures[index..].iter_mut().step_by(count);
+            for (book, figures) in self.books.values().zip(figures) {
+                if let Some(figures) = figures.take() {
+                    let (device, lowest, gain) = (&book.device, book.lowest(), book.gain);
+                    tally.add(Entry { device, figures, lowest, gain }, model);
+                }
+            }
+            self.stash.settled.push(tally.settled(&self.tariffs));
+        }
     }
 }
 
@@ -465,6 +492,8 @@ fn covered(books: &BTreeMap<DeviceId, Book>, inference: &Inference, end: MonoTim
     any || !books.is_empty()
 }
 
+/// Inferences that are settled together: few enough that their figures stay in a core's own cache meanwhile.
+const BATCH: usize = 64;
 /// Marks of an inference that are kept before old ones are looked for.
 const MARKS: usize = 64;
 /// Changes of tariff that are kept before old ones are looked for.

@@ -103,6 +103,7 @@ pub(super) fn change_tariff(current: &mut u32, tariff: u32, seq: u64, energy: i1
 }
 
 /// All that an inference has had of a device.
+#[derive(Debug)]
 pub(in crate::ledger) struct Figures {
     pub(super) sums: Sums,
     pub(super) account: Account,

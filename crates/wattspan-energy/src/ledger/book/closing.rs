@@ -22,6 +22,7 @@ impl Book {
         scratch: &mut Scratch,
     ) -> (Option<IntervalEnergy>, bool) {
         self.compact();
+        self.open_accounts();
         let (id, original) = (self.device.id.clone(), measured.start);
         let mut overlapping = StateEnergy::default();
         let late = measured.start < self.closed_to;
