@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -56,6 +57,8 @@ pub(crate) enum Exporter {
     Console,
     /// A line of JSON per device and interval, and the result as the last one
     Json,
+    /// Serve metrics for scrapes while it runs
+    Prometheus,
     /// The receiver of the setting `otlp.endpoint`
     Otlp,
 }
@@ -79,6 +82,9 @@ pub(crate) struct RunArgs {
     /// Where samples go meanwhile; may be given several times. Without it, to a receiver if one is set
     #[arg(long, value_enum)]
     pub(crate) exporter: Vec<Exporter>,
+    /// Where scrapes are answered; means --exporter prometheus [default: the setting prometheus.listen, 127.0.0.1:9464]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) prometheus_listen: Option<SocketAddr>,
     /// The command and its arguments; without one, measures until Ctrl-C
     #[arg(trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,

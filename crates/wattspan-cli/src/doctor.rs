@@ -15,7 +15,7 @@ use crate::exit::{Failure, OK, PROBLEM};
 use crate::output::Output;
 use crate::result::{intensity, live_sources, price};
 use crate::run::measuring;
-use crate::settings::without_otlp;
+use crate::settings::without;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -114,8 +114,8 @@ fn look_at_devices(checks: &mut Checks, seen: &Seen, machine: &Machine) {
 }
 
 fn look_at_place(checks: &mut Checks, config: &Config) -> Option<Place> {
-    // All as `run` starts it but for the receiver, so that every setting is looked at by what reads it.
-    let started = without_otlp(config)
+    // All as `run` starts it but for what sends and serves, so that every setting is looked at by what reads it.
+    let started = without(config, &[Setting::OtlpEndpoint, Setting::PrometheusListen, Setting::Pushgateway])
         .and_then(|quiet| measuring(&quiet).start().map_err(|error| Failure::of(PROBLEM, &error)));
     let place = match started {
         Ok(wattspan) => wattspan.place().clone(),
@@ -175,8 +175,40 @@ fn look_at_peers(checks: &mut Checks, config: &Config) {
             ask(checks, "OTLP receiver", url, speaks);
         }
     }
+    if let Some(address) = config.text(Setting::PrometheusListen) {
+        look_at_scrapes(checks, address);
+    }
+    if let Some(url) = config.text(Setting::Pushgateway) {
+        ask(checks, "Pushgateway", url, Speaks::Pushgateway);
+    }
     if let Some(url) = config.text(Setting::LlamaServer) {
         ask(checks, "llama-server", url, Speaks::LlamaServer);
+    }
+}
+
+/// Whether the address can be had. One that is taken may be another wattspan's, which is well.
+fn look_at_scrapes(checks: &mut Checks, address: &str) {
+    match std::net::TcpListener::bind(address.trim()) {
+        Ok(_) => checks.add("scrapes", State::Ok, format!("{address} is free")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            let answer = Endpoint::parse(address).and_then(|endpoint| endpoint.ask(Speaks::Prometheus));
+            match answer {
+                Ok(_) => checks.add(
+                    "scrapes",
+                    State::Note,
+                    format!("{address} is taken by something that answers scrapes"),
+                ),
+                Err(_) => {
+                    let text = format!(
+                        "{address} is taken by another program: choose another with prometheus.listen"
+                    );
+                    checks.add("scrapes", State::Problem, text);
+                }
+            }
+        }
+        Err(error) => {
+            checks.add("scrapes", State::Problem, format!("{address} cannot be listened on: {error}"))
+        }
     }
 }
 
@@ -196,7 +228,7 @@ fn ask(checks: &mut Checks, about: &str, url: &str, speaks: Speaks) {
 
 /// A URL may have credentials in it, and a pair of a list may be one.
 fn shown((setting, value, origin): (Setting, String, String)) -> Shown {
-    let is_url = matches!(setting, Setting::OtlpEndpoint | Setting::LlamaServer);
+    let is_url = matches!(setting, Setting::OtlpEndpoint | Setting::LlamaServer | Setting::Pushgateway);
     let value = match Endpoint::parse(&value) {
         Ok(endpoint) if is_url && value.contains('@') => endpoint.shown(),
         Err(_) if is_url && value.contains('@') => "set".to_owned(),

@@ -25,6 +25,10 @@ pub(crate) enum Speaks {
     Grpc,
     /// llama-server.
     LlamaServer,
+    /// A program that answers scrapes.
+    Prometheus,
+    /// Prometheus's gateway for jobs that end.
+    Pushgateway,
 }
 
 impl Endpoint {
@@ -72,8 +76,13 @@ impl Endpoint {
                 let head = "content-type: application/x-protobuf\r\ncontent-length: 0\r\n";
                 http1(&mut stream, &self.host, "POST", &path, head)
             }
-            Speaks::LlamaServer => {
-                http1(&mut stream, &self.host, "GET", &format!("{}/health", self.path), "")
+            Speaks::LlamaServer | Speaks::Prometheus | Speaks::Pushgateway => {
+                let page = match speaks {
+                    Speaks::LlamaServer => "/health",
+                    Speaks::Prometheus => "/metrics",
+                    _ => "/-/ready",
+                };
+                http1(&mut stream, &self.host, "GET", &format!("{}{page}", self.path), "")
             }
         };
         said.unwrap_or_else(|error| {

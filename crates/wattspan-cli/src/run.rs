@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use wattspan::core::{SampleSink, SampleTick};
 use wattspan::monitor::PerformanceMonitor;
-use wattspan::{Setting, StartError, Wattspan, WattspanBuilder};
+use wattspan::{Config, Setting, StartError, Wattspan, WattspanBuilder};
 
 use crate::args::{Exporter, RunArgs};
 use crate::child;
@@ -15,7 +15,7 @@ use crate::exit::{Failure, OK, SYSTEM, USAGE};
 use crate::json_lines::JsonLines;
 use crate::output::{Output, outcome, say};
 use crate::result::Outcome;
-use crate::settings::{interval, without_otlp};
+use crate::settings::{interval, set, without};
 use crate::signals::Signals;
 use crate::watch::Console;
 
@@ -24,14 +24,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let signals = Signals::install()?;
     let mut config = args.settings.config()?;
     let every = interval(&mut config, args.interval)?;
+    config = with_exporters(config, args)?;
     let to = |exporter| args.exporter.contains(&exporter);
-    if to(Exporter::Otlp) && config.text(Setting::OtlpEndpoint).is_none() {
-        let message = "--exporter otlp: no receiver is set: set OTEL_EXPORTER_OTLP_ENDPOINT, or --set otlp.endpoint=URL";
-        return Err(Failure::new(USAGE, message));
-    }
-    if !args.exporter.is_empty() && !to(Exporter::Otlp) {
-        config = without_otlp(&config)?;
-    }
     let mut output = Output::open(args.output.as_deref())?;
     let name = output.name();
 
@@ -48,6 +42,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         builder = builder.sample_sink(Arc::new(Console::new(every)));
     }
     let wattspan = builder.start().map_err(|error| start_failure(&error))?;
+    if let (Some(address), false) = (wattspan.telemetry().scrape_address(), args.quiet) {
+        say(&format!("wattspan: metrics at http://{address}/metrics"));
+    }
     // The first reading is where counting begins.
     ready.wait(FIRST_READING);
     let window = PerformanceMonitor::start(wattspan.monitor());
@@ -96,8 +93,43 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     }
 }
 
+/// Settings by which what was asked for is sent and served. Without `--exporter` the settings alone decide; with it, only
+/// what it names.
+fn with_exporters(mut config: Config, args: &RunArgs) -> Result<Config, Failure> {
+    let to = |exporter| args.exporter.contains(&exporter);
+    let scrapes = to(Exporter::Prometheus) || args.prometheus_listen.is_some();
+    if to(Exporter::Otlp) && config.text(Setting::OtlpEndpoint).is_none() {
+        let message = "--exporter otlp: no receiver is set: set OTEL_EXPORTER_OTLP_ENDPOINT, or --set otlp.endpoint=URL";
+        return Err(Failure::new(USAGE, message));
+    }
+    if !args.exporter.is_empty() {
+        let mut left_out = Vec::new();
+        if !to(Exporter::Otlp) {
+            left_out.push(Setting::OtlpEndpoint);
+        }
+        if !scrapes {
+            left_out.extend([Setting::PrometheusListen, Setting::Pushgateway]);
+        }
+        if !left_out.is_empty() {
+            config = without(&config, &left_out)?;
+        }
+    }
+    match args.prometheus_listen {
+        Some(address) => set(&mut config, Setting::PrometheusListen, &address.to_string())?,
+        None if scrapes && config.text(Setting::PrometheusListen).is_none() => {
+            set(&mut config, Setting::PrometheusListen, SCRAPES)?;
+        }
+        None => {}
+    }
+    Ok(config)
+}
+
+/// Where Prometheus exporters of OpenTelemetry listen unless told otherwise. (OpenTelemetry specification, environment
+/// variables, `OTEL_EXPORTER_PROMETHEUS_HOST` and `OTEL_EXPORTER_PROMETHEUS_PORT`.)
+const SCRAPES: &str = "127.0.0.1:9464";
+
 /// A builder of what all commands measure with.
-pub(crate) fn measuring(config: &wattspan::Config) -> WattspanBuilder {
+pub(crate) fn measuring(config: &Config) -> WattspanBuilder {
     Wattspan::builder().config(config.clone()).not_global()
 }
 

@@ -79,10 +79,10 @@ pub(crate) fn set(config: &mut Config, setting: Setting, value: &str) -> Result<
     config.set(setting, value).map_err(|error| Failure::of(USAGE, &error))
 }
 
-/// The same settings without the receiver of spans and metrics.
-pub(crate) fn without_otlp(config: &Config) -> Result<Config, Failure> {
+/// The same settings without some that send or serve.
+pub(crate) fn without(config: &Config, left_out: &[Setting]) -> Result<Config, Failure> {
     let mut kept = Config::new();
-    let given = |setting: &Setting| *setting != Setting::OtlpEndpoint && config.origin(*setting).is_some();
+    let given = |setting: &Setting| !left_out.contains(setting) && config.origin(*setting).is_some();
     for setting in Setting::all().filter(given) {
         let Some(text) = config.text(setting) else { continue };
         // CUDA's own variable is read more leniently than ours, and is known by its origin.
@@ -166,7 +166,7 @@ mod tests {
         set(&mut config, Setting::Country, "FR").unwrap();
         let cuda = ("CUDA_VISIBLE_DEVICES".to_owned(), "0,9".to_owned());
         let config = config.environment([cuda]).unwrap();
-        let kept = without_otlp(&config).unwrap();
+        let kept = without(&config, &[Setting::OtlpEndpoint]).unwrap();
         assert_eq!(kept.text(Setting::OtlpEndpoint), None);
         assert_eq!(kept.text(Setting::Country), Some("FR"));
         assert_eq!(kept.origin(Setting::GpuDevices), config.origin(Setting::GpuDevices));

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use serde_json::Value;
-use support::{Gpus, Server, closed_pipe, finish, lines, run, start, wattspan};
+use support::{Gpus, Server, closed_pipe, finish, lines, read_until, run, start, wattspan};
 
 fn near(value: &Value, expected: f64, by: f64) -> bool {
     value.as_f64().is_some_and(|value| (value - expected).abs() <= by)
@@ -329,5 +329,75 @@ fn an_interval_of_the_settings_holds_unless_one_is_given() {
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("sampling.idle"), "{}", ended.stderr);
     let ended = run(&mut wattspan(&["run", "--no-gpu", "-q", "--set", "sampling.idle=50ms", "--", "true"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn scrapes_are_answered_while_it_runs_and_not_after() {
+    let gpus = Gpus::steady();
+    let mut command =
+        gpus.wattspan(&["run", "--prometheus-listen", "127.0.0.1:0", "--interval", "50ms", "--", "cat"]);
+    let mut child = start(command.stdin(Stdio::piped()));
+    let told = read_until(child.stderr.as_mut().unwrap(), "/metrics\n");
+    let address = told.trim().trim_start_matches("wattspan: metrics at http://").trim_end_matches("/metrics");
+    let powers = loop {
+        let page = get(address, "/metrics");
+        let powers: Vec<f64> = page
+            .lines()
+            .filter(|line| line.starts_with("hw_power_watts{"))
+            .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
+            .collect();
+        // The second scrape may come before the second poll; energy needs two of them.
+        if page.contains("\nwattspan_device_energy_joules_total{") {
+            break powers;
+        }
+    };
+    assert_eq!(powers, [300.0, 300.0]);
+    let doctor = run(wattspan(&["doctor", "--no-gpu", "--json"])
+        .env("WATTSPAN_HOST", "off")
+        .env("WATTSPAN_PROMETHEUS_LISTEN", address));
+    assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("answers scrapes"), "{}", doctor.stdout);
+    drop(child.stdin.take());
+    let ended = finish(child);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+#[cfg(target_os = "linux")]
+fn get(address: &str, path: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut page).unwrap();
+    page
+}
+
+#[test]
+fn an_address_that_is_taken_is_told_before_anything_is_started() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for arguments in [
+        &["--prometheus-listen", &address][..],
+        &["--exporter", "prometheus", "--set", &format!("prometheus.listen={address}")],
+    ] {
+        let ended = run(wattspan(&["run", "--no-gpu"]).args(arguments).args(["--", "echo", "started"]));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(ended.stderr.contains(&address), "{}", ended.stderr);
+    }
+    // What is not named is left alone.
+    let listen = format!("prometheus.listen={address}");
+    let ended = run(&mut wattspan(&[
+        "run",
+        "--no-gpu",
+        "-q",
+        "--exporter",
+        "console",
+        "--set",
+        &listen,
+        "--",
+        "true",
+    ]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
