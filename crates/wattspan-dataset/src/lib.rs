@@ -49,6 +49,8 @@ mod attributes;
 mod collect;
 mod json;
 mod metadata;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod quantile;
 mod redact;
 mod rows;
@@ -62,6 +64,8 @@ pub use collect::SpanCollector;
 pub use collect::{CaseTotals, MetricCollector, ResultCollector};
 pub use json::{JsonDataset, JsonRun, ReadError, Recovered, Replay, ReplayError, Replayed, Rows};
 pub use metadata::{DeviceInfo, EnergySummary, Metadata};
+#[cfg(feature = "parquet")]
+pub use parquet::{LeaderboardFile, ParquetTable};
 pub use quantile::Quantiles;
 pub use redact::redact;
 pub use rows::{

@@ -96,7 +96,7 @@ fn rows_that_have_no_place_are_refused_and_the_journal_stays() {
     let row = wattspan_core::Row(vec![("run_id".into(), Cell::Int(7))]);
     now(sink.write(Table::Metrics, &[row])).unwrap();
     let error = now(sink.finish(&Cell::Null)).unwrap_err().to_string();
-    assert!(error.contains("metrics.parquet") && error.contains("the journal is kept"), "{error}");
+    assert!(error.contains("metrics.parquet") && error.contains("what was there before is kept"), "{error}");
     assert!(sink.folder().unwrap().join("journal.ndjson").exists());
     now(sink.parquet(false).finish(&Cell::Null)).unwrap();
 }

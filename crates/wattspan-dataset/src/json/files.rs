@@ -12,6 +12,8 @@ use super::fault::{at, fatal};
 use super::journal::Journal;
 use super::peer::{Series, Sums};
 use super::read::{JsonRun, leaderboard_from, metric_row, result_row, trace_row};
+#[cfg(feature = "parquet")]
+use crate::ParquetTable;
 use crate::attributes::AnyCell;
 use crate::{LeaderboardRow, RunAggregate, TableRow, columns};
 
@@ -153,8 +155,12 @@ fn parquet(folder: &Path, journal: &Journal, options: Options, row: &[u8]) -> Re
     }
     let write = |table: Table| {
         let extra = (table == Table::Leaderboard && journal.rows(table) == 0).then_some(row);
-        let (path, name) = super::parquet::write(journal, table, extra, folder)?;
-        Ok(Whole { path, name, renamed: false })
+        let mut file = ParquetTable::create(table, folder.join(crate::parquet::name(table)))?;
+        journal.each(table, |row| file.add(row))?;
+        if let Some(row) = extra {
+            file.add(row)?;
+        }
+        file.store().map(|(_, whole)| whole)
     };
     Table::ALL.into_iter().map(write).collect()
 }
@@ -240,22 +246,22 @@ fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, SinkError> {
 }
 
 /// A file in the making, under a name that no reader looks for. Dropped, it is removed.
-struct Part {
+pub(crate) struct Part {
     file: Option<BufWriter<File>>,
     path: PathBuf,
     name: PathBuf,
 }
 
 /// A file that is whole and stored, and has not got its name yet.
-struct Whole {
+pub(crate) struct Whole {
     path: PathBuf,
     name: PathBuf,
     renamed: bool,
 }
 
 impl Part {
-    fn create(folder: &Path, name: &str) -> Result<Self, SinkError> {
-        let path = folder.join(format!(".{name}.part"));
+    pub(crate) fn create(folder: &Path, name: &str) -> Result<Self, SinkError> {
+        let path = folder.join(hidden(name));
         let open = File::options().read(true).write(true).create(true).truncate(true).open(&path);
         let file = open.map_err(|error| at("make a file", &path, &error))?;
         Ok(Self { file: Some(BufWriter::with_capacity(BLOCK, file)), name: folder.join(name), path })
@@ -266,7 +272,7 @@ impl Part {
         result.map_err(|error| at("write a file", &self.path, &error))
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
         self.with(|file| file.write_all(bytes))
     }
 
@@ -293,7 +299,7 @@ impl Part {
         })
     }
 
-    fn whole(mut self) -> Result<Whole, SinkError> {
+    pub(crate) fn whole(mut self) -> Result<Whole, SinkError> {
         self.with(|file| {
             file.flush()?;
             file.get_ref().sync_all()
@@ -321,6 +327,36 @@ impl Whole {
         self.renamed = true;
         Ok(())
     }
+
+    /// The same, and the name is stored too.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn rename_durably(self) -> Result<(), SinkError> {
+        let folder = self.name.parent().unwrap_or(Path::new("")).to_owned();
+        self.rename()?;
+        sync_folder(&folder)
+    }
+}
+
+/// A file under its hidden name, which somebody else writes, and what gives it its own.
+#[cfg(feature = "parquet")]
+pub(crate) fn beside(path: &Path) -> Result<(PathBuf, Whole), SinkError> {
+    let (folder, name) = split(path)?;
+    let hidden = folder.join(hidden(name));
+    Ok((hidden.clone(), Whole { path: hidden, name: path.to_owned(), renamed: false }))
+}
+
+/// The folder and the name of a file.
+#[cfg(feature = "parquet")]
+pub(crate) fn split(path: &Path) -> Result<(&Path, &str), SinkError> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| {
+        fatal("make a file", format!("{} names no file", path.display()), "name a file, in UTF-8")
+    })?;
+    Ok((path.parent().unwrap_or(Path::new("")), name))
+}
+
+fn hidden(name: &str) -> String {
+    format!(".{name}.part")
 }
 
 impl Drop for Whole {
@@ -335,6 +371,7 @@ impl Drop for Whole {
 /// Makes names durable. Where folders cannot be synced (Windows), renaming is as durable as the system makes it.
 fn sync_folder(folder: &Path) -> Result<(), SinkError> {
     if cfg!(unix) {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let synced = File::open(folder).and_then(|file| file.sync_all());
         synced.map_err(|error| at("store its folder", folder, &error))?;
     }

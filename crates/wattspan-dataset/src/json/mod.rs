@@ -5,8 +5,6 @@ mod fault;
 mod files;
 mod journal;
 mod keys;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod peer;
 mod read;
 mod replay;
@@ -19,3 +17,8 @@ pub use dataset::{JsonDataset, Recovered};
 pub use read::{JsonRun, ReadError};
 pub use replay::{Replay, ReplayError, Replayed};
 pub use rows::Rows;
+
+#[cfg(feature = "parquet")]
+pub(crate) use fault::at;
+#[cfg(feature = "parquet")]
+pub(crate) use files::{Part, Whole, beside, split};

@@ -171,8 +171,9 @@ impl Scan {
             }
             match byte {
                 // At the top these begin the next thing, so that a bare value ends before them.
-                b',' | b':' | b']' | b'}' if self.depth == 0 => return (index, true),
-                b' ' | b'\t' | b'\r' | b'\n' if self.depth == 0 => return (index, true),
+                b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n' if self.depth == 0 => {
+                    return (index, true);
+                }
                 b'"' | b'[' | b'{' if self.depth == 0 && self.is_begun => return (index, true),
                 b'"' => self.in_string = true,
                 b'[' | b'{' => self.depth += 1,
