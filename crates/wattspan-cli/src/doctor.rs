@@ -1,5 +1,7 @@
 //! `wattspan doctor`: what was found, what is in the way, and what to do about it.
 
+use std::io;
+use std::net::TcpListener;
 use std::time::SystemTime;
 
 use serde::Serialize;
@@ -188,28 +190,18 @@ fn look_at_peers(checks: &mut Checks, config: &Config) {
 
 /// Whether the address can be had. One that is taken may be another wattspan's, which is well.
 fn look_at_scrapes(checks: &mut Checks, address: &str) {
-    match std::net::TcpListener::bind(address.trim()) {
-        Ok(_) => checks.add("scrapes", State::Ok, format!("{address} is free")),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            let answer = Endpoint::parse(address).and_then(|endpoint| endpoint.ask(Speaks::Prometheus));
-            match answer {
-                Ok(_) => checks.add(
-                    "scrapes",
-                    State::Note,
-                    format!("{address} is taken by something that answers scrapes"),
-                ),
-                Err(_) => {
-                    let text = format!(
-                        "{address} is taken by another program: choose another with prometheus.listen"
-                    );
-                    checks.add("scrapes", State::Problem, text);
-                }
-            }
-        }
-        Err(error) => {
-            checks.add("scrapes", State::Problem, format!("{address} cannot be listened on: {error}"))
-        }
+    let Err(error) = TcpListener::bind(address.trim()) else {
+        return checks.add("scrapes", State::Ok, format!("{address} is free"));
+    };
+    if error.kind() != io::ErrorKind::AddrInUse {
+        return checks.add("scrapes", State::Problem, format!("{address} cannot be listened on: {error}"));
     }
+    let answer = Endpoint::parse(address).and_then(|endpoint| endpoint.ask(Speaks::Prometheus));
+    let (state, by) = match answer {
+        Ok(_) => (State::Note, "something that answers scrapes"),
+        Err(_) => (State::Problem, "another program: choose another with prometheus.listen"),
+    };
+    checks.add("scrapes", state, format!("{address} is taken by {by}"));
 }
 
 fn ask(checks: &mut Checks, about: &str, url: &str, speaks: Speaks) {

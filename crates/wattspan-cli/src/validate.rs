@@ -20,22 +20,20 @@ use bench::{Attended, Patient};
 use load::Program;
 
 pub(crate) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
-    let mut found = match &args.from {
-        Some(path) => read(path)?,
-        None => {
-            // Before minutes are spent on something that cannot be kept.
-            if let Some(meter) = &args.meter {
-                let there = fs::File::open(meter);
-                there
-                    .map_err(|error| Failure::new(USAGE, format!("--meter {}: {error}", meter.display())))?;
-            }
-            let mut output = Output::open(args.output.as_deref())?;
-            let found = run(args)?;
-            if args.output.is_some() {
-                output.text(&as_json(&found)?)?;
-            }
-            found
+    let mut found = if let Some(path) = &args.from {
+        read(path)?
+    } else {
+        // Before minutes are spent on something that cannot be kept.
+        if let Some(meter) = &args.meter {
+            let there = fs::File::open(meter);
+            there.map_err(|error| Failure::new(USAGE, format!("--meter {}: {error}", meter.display())))?;
         }
+        let mut output = Output::open(args.output.as_deref())?;
+        let found = run(args)?;
+        if args.output.is_some() {
+            output.text(&as_json(&found)?)?;
+        }
+        found
     };
     if let Some(path) = &args.meter {
         let wrong = |error: &dyn std::fmt::Display| {
@@ -90,11 +88,11 @@ fn choose(collectors: Collectors, name: Option<&str>) -> Result<Box<dyn Collecto
     let has_gpus =
         |collector: &dyn Collector| collector.devices().iter().any(|device| device.kind == DeviceKind::Gpu);
     opened.sort_by_key(|collector| !has_gpus(&**collector));
-    let is_it = |collector: &Box<dyn Collector>| match name {
+    let is_it = |collector: &dyn Collector| match name {
         Some(name) => collector.name() == name,
         None => collector.devices().iter().any(|device| device.counter.is_some() || device.power.is_some()),
     };
-    if let Some(found) = opened.into_iter().find(is_it) {
+    if let Some(found) = opened.into_iter().find(|collector| is_it(&**collector)) {
         return Ok(found);
     }
     let looked: Vec<String> = findings.iter().map(|finding| format!("\n  {finding}")).collect();
