@@ -201,6 +201,60 @@ fn every_instance_type_answers_with_its_row() {
     }
 }
 
+/// Read from the pages and lists that `SOURCES.md` names, by hand, one or more of each family.
+#[test]
+fn machine_types_have_the_figures_that_their_providers_give() {
+    let expected = [
+        ("aws", "g4dn.metal", 96, 384, "Tesla T4", 8),
+        ("aws", "g5.12xlarge", 48, 192, "A10G", 4),
+        ("aws", "g6.16xlarge", 64, 256, "L4", 1),
+        ("aws", "g6e.24xlarge", 96, 768, "L40S", 4),
+        ("aws", "gr6.8xlarge", 32, 256, "L4", 1),
+        // 62 464 MiB.
+        ("aws", "p3.2xlarge", 8, 61, "Tesla V100 SXM2 16GB", 1),
+        ("aws", "p4de.24xlarge", 96, 1_152, "A100 SXM4 80GB", 8),
+        ("aws", "p5.4xlarge", 16, 256, "H100 SXM5 80GB", 1),
+        ("aws", "p5en.48xlarge", 192, 2_048, "H200 SXM", 8),
+        ("aws", "p6-b300.48xlarge", 192, 4_096, "B300", 8),
+        ("azure", "Standard_NC16as_T4_v3", 16, 110, "Tesla T4", 1),
+        ("azure", "Standard_NC24rs_v3", 24, 448, "Tesla V100 PCIe 16GB", 4),
+        ("azure", "Standard_NC48ads_A100_v4", 48, 440, "A100 PCIe 80GB", 2),
+        ("azure", "Standard_NC80adis_H100_v5", 80, 640, "H100 NVL", 2),
+        ("azure", "Standard_ND40rs_v2", 40, 672, "Tesla V100 SXM2 32GB", 8),
+        ("azure", "Standard_ND96amsr_A100_v4", 96, 1_900, "A100 SXM4 80GB", 8),
+        ("azure", "Standard_ND96isr_H200_v5", 96, 1_850, "H200 SXM", 8),
+        ("azure", "Standard_ND96isr_MI300X_v5", 96, 1_850, "Instinct MI300X", 8),
+        ("azure", "Standard_NV36adms_A10_v5", 36, 880, "A10", 1),
+        ("gcp", "a2-megagpu-16g", 96, 1_360, "A100 SXM4 40GB", 16),
+        ("gcp", "a2-ultragpu-1g", 12, 170, "A100 SXM4 80GB", 1),
+        ("gcp", "a3-highgpu-4g", 104, 936, "H100 SXM5 80GB", 4),
+        ("gcp", "a3-ultragpu-8g", 224, 2_952, "H200 SXM", 8),
+        ("gcp", "g2-standard-32", 32, 128, "L4", 1),
+        ("gcp", "g2-standard-48", 48, 192, "L4", 4),
+    ];
+    for (provider, name, vcpus, gib, gpu, count) in expected {
+        let facts = instance_facts(provider, name).unwrap();
+        let memory = facts.memory.unwrap().bytes() >> 30;
+        let found = (facts.vcpus, memory, facts.gpu.unwrap().model, facts.gpu_count.unwrap());
+        assert_eq!(found, (vcpus, gib, gpu, count), "{name}");
+    }
+    // No source was found for its memory: nothing is claimed of its GPUs.
+    assert_eq!(instance_facts("gcp", "a4-highgpu-8g").and_then(|facts| facts.gpu), None);
+}
+
+#[test]
+fn every_machine_type_names_a_source_that_is_described() {
+    let described = std::fs::read_to_string(data("SOURCES.md")).unwrap();
+    for row in rows("cloud/instances.csv") {
+        assert!(
+            !row[8].is_empty() && described.contains(&format!("`{}`", &row[8])),
+            "{}: {}",
+            &row[1],
+            &row[8]
+        );
+    }
+}
+
 #[test]
 fn every_price_is_of_its_state_and_of_no_other_country() {
     let prices = ElectricityPrices::bundled();

@@ -300,10 +300,10 @@ mod tests {
 
     #[test]
     fn power_is_that_of_cpus_and_gpus() {
-        // 96 vCPU Cascade Lake of aws at 0.6903 and 4.0632 W, 8 × A100 at 46 and 407 W.
+        // 96 vCPU of aws' mean machine at 0.74 and 3.5 W, 8 × A100 at 46 and 407 W.
         let power = instance_facts("aws", "p4d.24xlarge").unwrap().power().unwrap();
-        assert!((power.idle.watts() - (96.0 * 0.6903 + 8.0 * 46.0)).abs() < 1e-9);
-        assert!((power.full.watts() - (96.0 * 4.0632 + 8.0 * 407.0)).abs() < 1e-9);
+        assert!((power.idle.watts() - (96.0 * 0.74 + 8.0 * 46.0)).abs() < 1e-9);
+        assert!((power.full.watts() - (96.0 * 3.5 + 8.0 * 407.0)).abs() < 1e-9);
         let half = f64::midpoint(power.idle.watts(), power.full.watts());
         assert!((power.at(Utilisation::assumed()).watts() - half).abs() < 1e-9);
         // 700 W boards that the coefficients lack.
