@@ -9,8 +9,8 @@ use wattspan_core::{Cell, DatasetSink, Row, RunId, SinkError, Table};
 use super::fault::{at, fatal};
 use super::files::{self, JOURNAL, Options};
 use super::journal::Journal;
-use super::read::result_row;
-use crate::{ResultRow, Timestamp};
+use super::read::{metric_row, result_row, trace_row};
+use crate::{MetricRow, ResultRow, Timestamp, TraceRow};
 
 /// Writes a run into a folder `YYYYMMDD_HHMMSS_RUN`: `results.json`, `traces.json`, `metrics.json`,
 /// `leaderboard_row.json` and `metadata.json`, which readers of SMOLTRACE's files can read too (`docs/datasets.md` says
@@ -97,15 +97,40 @@ impl JsonDataset {
     /// # Errors
     /// When no run is open or its journal cannot be read.
     pub fn results(&self) -> Result<Vec<ResultRow>, SinkError> {
-        let State::Open(journal) = &self.state else { return Err(no_run("read results")) };
         let mut rows = Vec::new();
-        journal.each(Table::Results, |json| {
-            rows.push(result_row(json).map_err(|error| {
-                fatal("read results", error.to_string(), "delete the run's folder and begin anew")
+        self.each(Table::Results, result_row, |row| rows.push(row))?;
+        Ok(rows)
+    }
+
+    /// Shows the traces of the open run so far, those from before a crash included.
+    ///
+    /// # Errors
+    /// When no run is open or its journal cannot be read.
+    pub fn each_trace(&self, show: impl FnMut(TraceRow)) -> Result<(), SinkError> {
+        self.each(Table::Traces, trace_row, show)
+    }
+
+    /// Shows the metric rows of the open run so far one by one, those from before a crash included.
+    ///
+    /// # Errors
+    /// When no run is open or its journal cannot be read.
+    pub fn each_metric(&self, show: impl FnMut(MetricRow)) -> Result<(), SinkError> {
+        self.each(Table::Metrics, metric_row, show)
+    }
+
+    fn each<T>(
+        &self,
+        table: Table,
+        parse: fn(&[u8]) -> serde_json::Result<T>,
+        mut show: impl FnMut(T),
+    ) -> Result<(), SinkError> {
+        let State::Open(journal) = &self.state else { return Err(no_run("read rows")) };
+        journal.each(table, |json| {
+            show(parse(json).map_err(|error| {
+                fatal("read rows", error.to_string(), "delete the run's folder and begin anew")
             })?);
             Ok(())
-        })?;
-        Ok(rows)
+        })
     }
 
     /// Makes the files of a run that crashed, from its journal. Its leaderboard row is summed up from its rows, and its

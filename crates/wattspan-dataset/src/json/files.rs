@@ -1,7 +1,7 @@
 //! From a journal to the five files.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -104,26 +104,18 @@ fn metrics(folder: &Path, journal: &Journal, peer_series: bool, sums: &Sums) -> 
     file.write(&run)?;
     file.write(b",\"rows\":[")?;
     let mut first = true;
-    // The series follow the rows in the file and come from the same pass: they wait in a file of their own.
-    let mut series = peer_series.then(|| Part::create(folder, "series.json")).transpose()?;
-    let mut peer = Series::new(&journal.run);
-    let mut first_of_series = true;
-    journal.each(Table::Metrics, |row| {
-        file.item(row, &mut first)?;
-        match &mut series {
-            Some(series) => match peer.add(row) {
-                Some(collection) => series.item(&collection, &mut first_of_series),
-                None => Ok(()),
-            },
-            None => Ok(()),
-        }
-    })?;
+    journal.each(Table::Metrics, |row| file.item(row, &mut first))?;
     file.write(b"\n],\"resourceMetrics\":[")?;
-    if let Some(mut series) = series {
-        if let Some(collection) = peer.close() {
-            series.item(&collection, &mut first_of_series)?;
+    if peer_series {
+        // The series follow the rows. To read the rows again costs less than to keep the series in a file until then.
+        let (mut series, mut collection) = (Series::new(&journal.run), Vec::new());
+        let mut first = true;
+        journal.each(Table::Metrics, |row| {
+            if series.add(row, &mut collection) { file.item(&collection, &mut first) } else { Ok(()) }
+        })?;
+        if series.close(&mut collection) {
+            file.item(&collection, &mut first)?;
         }
-        series.move_into(&mut file)?;
     }
     file.write(b"\n],\"aggregates\":")?;
     file.write(&sums.json())?;
@@ -262,7 +254,7 @@ pub(crate) struct Whole {
 impl Part {
     pub(crate) fn create(folder: &Path, name: &str) -> Result<Self, SinkError> {
         let path = folder.join(hidden(name));
-        let open = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let open = File::options().write(true).create(true).truncate(true).open(&path);
         let file = open.map_err(|error| at("make a file", &path, &error))?;
         Ok(Self { file: Some(BufWriter::with_capacity(BLOCK, file)), name: folder.join(name), path })
     }
@@ -282,20 +274,6 @@ impl Part {
         self.with(|file| {
             file.write_all(before)?;
             file.write_all(bytes)
-        })
-    }
-
-    /// Adds everything of this file to another one; this one goes.
-    fn move_into(mut self, into: &mut Self) -> Result<(), SinkError> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        // Seeking a buffered writer flushes it.
-        let result = file.seek(SeekFrom::Start(0));
-        result.map_err(|error| at("write a file", &self.path, &error))?;
-        let source = file.get_mut();
-        into.with(|file| {
-            // Between plain files the kernel copies.
-            file.flush()?;
-            io::copy(source, file.get_mut()).map(drop)
         })
     }
 

@@ -4,72 +4,78 @@
 //! point, and a metric without points is not there.
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use wattspan_core::RunId;
+
+use super::scan::members;
 
 /// Turns metric rows into collections, one for each moment.
 pub(crate) struct Series {
     run: String,
-    service: String,
-    moment: String,
+    service: Vec<u8>,
+    moment: Vec<u8>,
     points: [Vec<u8>; METRICS.len()],
     count: usize,
+    /// What all points of a row begin with.
+    head: Vec<u8>,
 }
 
 impl Series {
     pub(crate) fn new(run: &RunId) -> Self {
-        let points = Default::default();
-        Self { run: run.to_string(), service: String::new(), moment: String::new(), points, count: 0 }
+        Self {
+            run: run.to_string(),
+            service: Vec::new(),
+            moment: Vec::new(),
+            points: Default::default(),
+            count: 0,
+            head: Vec::new(),
+        }
     }
 
-    /// Adds a row, and gives the collection before it when the row begins another. Rows that have no GPU are left out.
-    pub(crate) fn add(&mut self, row: &[u8]) -> Option<Vec<u8>> {
-        let row = serde_json::from_slice::<GpuRow<'_>>(row).ok()?;
-        let (gpu, time) = (row.gpu_id?, row.timestamp_unix_nano?);
-        let is_new = time.get() != self.moment || self.count >= MOST_GPUS;
-        let closed = if is_new { self.close() } else { None };
+    /// Adds a row. When it begins another moment, the collection before it comes into `closed`, and the answer is true. Rows
+    /// that have no GPU are left out.
+    pub(crate) fn add(&mut self, row: &[u8], closed: &mut Vec<u8>) -> bool {
+        let row = GpuRow::of(row);
+        let (Some(gpu), Some(time)) = (row.gpu_id, row.timestamp_unix_nano) else { return false };
+        let is_new = time != self.moment || self.count >= MOST_GPUS;
+        let is_closed = is_new && self.close(closed);
         if is_new {
-            time.get().clone_into(&mut self.moment);
-            row.service_name.map_or("\"\"", RawValue::get).clone_into(&mut self.service);
+            replace(&mut self.moment, time);
+            replace(&mut self.service, row.service_name.unwrap_or(EMPTY));
         }
         self.count += 1;
-        let values = [
-            row.gpu_utilization_percent,
-            row.gpu_memory_used_mib,
-            row.gpu_memory_total_mib,
-            row.gpu_temperature_celsius,
-            row.gpu_power_watts,
-            row.co2_emissions_gco2e,
-            row.power_cost_usd,
-        ];
-        for (points, value) in self.points.iter_mut().zip(values) {
+        self.head.clear();
+        for part in [
+            br#"{"attributes":[{"key":"gpu_id","value":{"stringValue":"#,
+            gpu,
+            br#"}},{"key":"gpu_name","value":{"stringValue":"#,
+            row.gpu_name.unwrap_or(EMPTY),
+            br#"}}],"timeUnixNano":"#,
+            time,
+            br#","asInt":null,"asDouble":"#,
+        ] {
+            self.head.extend_from_slice(part);
+        }
+        for (points, value) in self.points.iter_mut().zip(row.values) {
             let Some(value) = value else { continue };
             if !points.is_empty() {
                 points.push(b',');
             }
-            let mut put = |text: &str| points.extend_from_slice(text.as_bytes());
-            put(r#"{"attributes":[{"key":"gpu_id","value":{"stringValue":"#);
-            put(gpu.get());
-            put(r#"}},{"key":"gpu_name","value":{"stringValue":"#);
-            put(row.gpu_name.map_or("\"\"", RawValue::get));
-            put(r#"}}],"timeUnixNano":"#);
-            put(time.get());
-            put(r#","asInt":null,"asDouble":"#);
-            put(value.get());
-            put("}");
+            points.extend_from_slice(&self.head);
+            points.extend_from_slice(value);
+            points.push(b'}');
         }
-        closed
+        is_closed
     }
 
     /// The collection at hand, if there is one.
-    pub(crate) fn close(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn close(&mut self, json: &mut Vec<u8>) -> bool {
         if std::mem::take(&mut self.count) == 0 {
-            return None;
+            return false;
         }
-        let mut json = Vec::with_capacity(2_048);
+        json.clear();
         let mut put = |text: &[u8]| json.extend_from_slice(text);
         put(br#"{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"#);
-        put(self.service.as_bytes());
+        put(&self.service);
         put(br#"}},{"key":"run.id","value":{"stringValue":""#);
         // A run id has no character that JSON escapes.
         put(self.run.as_bytes());
@@ -84,55 +90,114 @@ impl Series {
             if !std::mem::take(&mut first) {
                 put(b",");
             }
-            let (name, unit, description, is_sum) = metric;
-            put(format!(r#"{{"name":"{name}","description":"{description}","unit":"{unit}","#).as_bytes());
-            put(if *is_sum { br#""sum":{"dataPoints":["# } else { br#""gauge":{"dataPoints":["# });
+            put(metric.head.as_bytes());
             put(points);
-            // 2 is "cumulative" in the peer's own numbers.
-            put(if *is_sum { br#"],"aggregationTemporality":2,"isMonotonic":true}}"# } else { b"]}}" });
+            put(metric.tail.as_bytes());
             points.clear();
         }
         put(b"]}]}");
-        Some(json)
+        true
     }
 }
 
-/// The columns that SMOLTRACE has. Numbers stay the text that they are.
-#[derive(Deserialize)]
-struct GpuRow<'a> {
-    #[serde(borrow, default)]
-    service_name: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    timestamp_unix_nano: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    gpu_id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    gpu_name: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    co2_emissions_gco2e: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    power_cost_usd: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    gpu_utilization_percent: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    gpu_memory_used_mib: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    gpu_memory_total_mib: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    gpu_temperature_celsius: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    gpu_power_watts: Option<&'a RawValue>,
+fn replace(known: &mut Vec<u8>, with: &[u8]) {
+    known.clear();
+    known.extend_from_slice(with);
 }
 
-/// Name, unit, description, and whether it is a sum, in the peer's order.
-const METRICS: [(&str, &str, &str, bool); 7] = [
-    ("gen_ai.gpu.utilization", "%", "Time in which the GPU was at work", false),
-    ("gen_ai.gpu.memory.used", "MiB", "GPU memory in use", false),
-    ("gen_ai.gpu.memory.total", "MiB", "All GPU memory", false),
-    ("gen_ai.gpu.temperature", "Cel", "GPU core temperature", false),
-    ("gen_ai.gpu.power", "W", "GPU power", false),
-    ("gen_ai.co2.emissions", "gCO2e", "Emissions of the GPU's energy", true),
-    ("gen_ai.power.cost", "USD", "Electricity cost of the GPU's energy", true),
+/// The columns that SMOLTRACE has, as the text that they are.
+#[derive(Default)]
+struct GpuRow<'a> {
+    service_name: Option<&'a [u8]>,
+    timestamp_unix_nano: Option<&'a [u8]>,
+    gpu_id: Option<&'a [u8]>,
+    gpu_name: Option<&'a [u8]>,
+    /// In the order of [`METRICS`].
+    values: [Option<&'a [u8]>; METRICS.len()],
+}
+
+impl<'a> GpuRow<'a> {
+    fn of(row: &'a [u8]) -> Self {
+        let mut found = Self::default();
+        // These columns come first in our rows: what follows need not be looked at.
+        let mut missing = 4 + METRICS.len();
+        for (name, value) in members(row) {
+            let place = match name {
+                b"service_name" => &mut found.service_name,
+                b"timestamp_unix_nano" => &mut found.timestamp_unix_nano,
+                b"gpu_id" => &mut found.gpu_id,
+                b"gpu_name" => &mut found.gpu_name,
+                b"gpu_utilization_percent" => &mut found.values[0],
+                b"gpu_memory_used_mib" => &mut found.values[1],
+                b"gpu_memory_total_mib" => &mut found.values[2],
+                b"gpu_temperature_celsius" => &mut found.values[3],
+                b"gpu_power_watts" => &mut found.values[4],
+                b"co2_emissions_gco2e" => &mut found.values[5],
+                b"power_cost_usd" => &mut found.values[6],
+                _ => continue,
+            };
+            *place = (value != b"null").then_some(value);
+            missing -= 1;
+            if missing == 0 {
+                break;
+            }
+        }
+        found
+    }
+}
+
+const EMPTY: &[u8] = b"\"\"";
+
+/// What stands before and behind a metric's points.
+struct Metric {
+    head: &'static str,
+    tail: &'static str,
+}
+
+macro_rules! gauge {
+    ($name:literal, $unit:literal, $description:literal) => {
+        Metric {
+            head: concat!(
+                r#"{"name":""#,
+                $name,
+                r#"","description":""#,
+                $description,
+                r#"","unit":""#,
+                $unit,
+                r#"","gauge":{"dataPoints":["#
+            ),
+            tail: "]}}",
+        }
+    };
+}
+
+macro_rules! sum {
+    ($name:literal, $unit:literal, $description:literal) => {
+        Metric {
+            head: concat!(
+                r#"{"name":""#,
+                $name,
+                r#"","description":""#,
+                $description,
+                r#"","unit":""#,
+                $unit,
+                r#"","sum":{"dataPoints":["#
+            ),
+            // 2 is "cumulative" in the peer's own numbers.
+            tail: r#"],"aggregationTemporality":2,"isMonotonic":true}}"#,
+        }
+    };
+}
+
+/// In the peer's order.
+const METRICS: [Metric; 7] = [
+    gauge!("gen_ai.gpu.utilization", "%", "Time in which the GPU was at work"),
+    gauge!("gen_ai.gpu.memory.used", "MiB", "GPU memory in use"),
+    gauge!("gen_ai.gpu.memory.total", "MiB", "All GPU memory"),
+    gauge!("gen_ai.gpu.temperature", "Cel", "GPU core temperature"),
+    gauge!("gen_ai.gpu.power", "W", "GPU power"),
+    sum!("gen_ai.co2.emissions", "gCO2e", "Emissions of the GPU's energy"),
+    sum!("gen_ai.power.cost", "USD", "Electricity cost of the GPU's energy"),
 ];
 /// Rows that claim one moment beyond this number begin another collection, so that memory is bounded.
 const MOST_GPUS: usize = 4_096;

@@ -143,6 +143,41 @@ impl<R: BufRead> Elements<R> {
     }
 }
 
+/// The members of an object that is known to be JSON, as the text that they are; a name's escapes stay.
+pub(crate) fn members(object: &[u8]) -> Members<'_> {
+    Members { rest: object.trim_ascii().strip_prefix(b"{").unwrap_or_default() }
+}
+
+pub(crate) struct Members<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.rest.trim_ascii_start();
+        let (name, rest) = take(rest.strip_prefix(b",").unwrap_or(rest).trim_ascii_start());
+        let name = name.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        let (value, rest) = take(rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start());
+        self.rest = rest;
+        Some((name, value))
+    }
+}
+
+/// The value that begins here, and what follows.
+fn take(bytes: &[u8]) -> (&[u8], &[u8]) {
+    // Most text has no escapes, and most other values are numbers and words.
+    let end = match bytes.first() {
+        Some(b'"') => bytes[1..].iter().position(|byte| matches!(byte, b'"' | b'\\')).and_then(|end| {
+            let is_plain = bytes[end + 1] == b'"';
+            is_plain.then_some(end + 2)
+        }),
+        _ => None,
+    };
+    bytes.split_at(end.unwrap_or_else(|| Scan::default().advance(bytes).0))
+}
+
 /// Where in a value the scan is.
 #[derive(Default)]
 struct Scan {
@@ -243,6 +278,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn members_come_out_as_they_stand() {
+        let text = br#" {"a":1, "b\"" : "x,}" ,"c":{"d":[1,"}"]},"e":"\\"}"#;
+        let found: Vec<(&[u8], &[u8])> = members(text).collect();
+        let expected: [(&[u8], &[u8]); 4] =
+            [(b"a", b"1"), (br#"b\""#, br#""x,}""#), (b"c", br#"{"d":[1,"}"]}"#), (b"e", br#""\\""#)];
+        assert_eq!(found, expected);
+        assert_eq!(members(b"{}").count() + members(b"").count() + members(b"[1]").count(), 0);
+    }
+
     fn value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -259,6 +304,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn members_are_those_that_serde_json_finds(
+            object in prop::collection::btree_map("[a-c\"\\\\{é]{0,3}", value(), 0..6), pretty: bool
+        ) {
+            let text = if pretty { serde_json::to_vec_pretty(&object) } else { serde_json::to_vec(&object) };
+            let text = text.unwrap();
+            let parse = |text: &[u8]| serde_json::from_slice::<Value>(text).unwrap();
+            let found: Vec<(Value, Value)> = members(&text)
+                .map(|(name, value)| (parse(&[b"\"", name, b"\""].concat()), parse(value)))
+                .collect();
+            let expected: Vec<(Value, Value)> =
+                object.into_iter().map(|(name, value)| (name.into(), value)).collect();
+            prop_assert_eq!(found, expected);
+        }
+
         #[test]
         fn any_list_is_taken_apart_as_serde_json_does(
             values in prop::collection::vec(value(), 0..6), capacity in 1_usize..40, pretty: bool
