@@ -36,10 +36,12 @@ pub fn run() -> Outcome {
     note(cmake(&mut installer, python.as_ref(), &mut env));
     note(libclang(&mut installer, python.as_ref(), &mut env));
     note(prometheus(&mut installer));
+    note(chromium(&mut installer, &mut env));
     rocm_smi(&mut installer);
     if let Some(python) = &python {
         python.record(&mut env);
-        for package in [&python::XLLAMACPP, &python::SMOLLM2, &python::ROTEL] {
+        let servers = [&python::XLLAMACPP, &python::SMOLLM2, &python::ROTEL, &python::OSMEM];
+        for package in servers.into_iter().chain(&python::READERS) {
             note(peer(python, package, &mut env));
         }
     }
@@ -215,6 +217,31 @@ fn prometheus(installer: &mut Installer) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// A browser without a window, which opens the reports.
+fn chromium(installer: &mut Installer, env: &mut ToolsEnv) -> Outcome {
+    let browser = if let Some(browser) = browser() {
+        browser
+    } else {
+        found("Chromium", "missing");
+        installer.install(&["chromium"], None).map_err(|error| format!("Chromium: {error}"))?;
+        browser().ok_or("Chromium: it was installed and cannot be found")?
+    };
+    found("Chromium", format!("ok ({})", browser.display()));
+    env.set("WATTSPAN_CHROMIUM", browser.display().to_string());
+    Ok(())
+}
+
+fn browser() -> Option<PathBuf> {
+    const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+    const APPS: [&str; 2] = [
+        "/Applications/Chromium.app/Contents/MacOS/Chromium",
+        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    ];
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&folders).flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    on_path.chain(APPS.map(PathBuf::from)).find(|path| path.is_file())
 }
 
 /// One of the real peers of the tests and the demo.

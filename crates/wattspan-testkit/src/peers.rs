@@ -38,6 +38,25 @@ pub fn rotel() -> PathBuf {
     find("the OTLP receiver `rotel`", "WATTSPAN_ROTEL").unwrap_or_else(|missing| panic!("{missing}"))
 }
 
+/// Headless Chromium, which opens reports.
+///
+/// # Panics
+/// When it is not there; the message names `cargo xtask setup`.
+#[track_caller]
+pub fn chromium() -> PathBuf {
+    find("headless Chromium", "WATTSPAN_CHROMIUM").unwrap_or_else(|missing| panic!("{missing}"))
+}
+
+/// The `osmem-server` program, a stand-in for an OpenSearch cluster.
+///
+/// # Panics
+/// When it is not there; the message names `cargo xtask setup`.
+#[track_caller]
+pub fn osmem() -> PathBuf {
+    find("the OpenSearch stand-in `osmem-server`", "WATTSPAN_OSMEM")
+        .unwrap_or_else(|missing| panic!("{missing}"))
+}
+
 /// A peer by the name of its variable, from the environment first and the recorded ones then.
 ///
 /// # Errors

