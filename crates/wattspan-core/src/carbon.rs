@@ -27,6 +27,30 @@ impl IntensityKind {
     }
 }
 
+/// What a figure covers: only what was measured, or also what stands around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Boundary {
+    /// The measured devices: GPU board, CPU package, memory.
+    #[default]
+    Device,
+    /// The machine: with fans, network and the loss of its power supply.
+    Host,
+    /// The building: with cooling and power distribution.
+    Facility,
+}
+
+impl Boundary {
+    /// The value of `wattspan.emissions.boundary` and `wattspan.cost.boundary`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::Host => "host",
+            Self::Facility => "facility",
+        }
+    }
+}
+
 /// Which emissions of a plant an intensity counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -148,12 +172,22 @@ pub struct Emissions {
     pub total: Grams,
     /// Intensity that holds for most of the energy; `value` is the energy-weighted mean when several did.
     pub intensity: Intensity,
+    /// What the energy behind the grams covers. **Absent** when nobody said: in records of before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boundary: Option<Boundary>,
 }
 
 impl Emissions {
     /// Puts the figure and its intensity together.
     pub fn new(total: Grams, intensity: Intensity) -> Self {
-        Self { total, intensity }
+        Self { total, intensity, boundary: None }
+    }
+
+    /// Says what the grams cover.
+    #[must_use]
+    pub fn within(mut self, boundary: Boundary) -> Self {
+        self.boundary = Some(boundary);
+        self
     }
 }
 
@@ -168,11 +202,49 @@ pub struct Cost {
     pub source: Arc<str>,
     /// What a reader should know, such as "no cache price: upper bound".
     pub note: Option<Arc<str>>,
+    /// What the electricity in it covers. **Absent** for prices of tokens, which have none, and when nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boundary: Option<Boundary>,
 }
 
 impl Cost {
     /// Puts a sum and its source together.
     pub fn new(total: Usd, source: impl Into<Arc<str>>) -> Self {
-        Self { total, source: source.into(), note: None }
+        Self { total, source: source.into(), note: None, boundary: None }
+    }
+
+    /// Says what the electricity in it covers.
+    #[must_use]
+    pub fn within(mut self, boundary: Boundary) -> Self {
+        self.boundary = Some(boundary);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_without_a_boundary_are_read_and_written_as_before() {
+        let old = r#"{"total_usd":0.5,"source":"electricity","note":null}"#;
+        let cost: Cost = serde_json::from_str(old).unwrap();
+        assert_eq!(cost.boundary, None);
+        assert_eq!(serde_json::to_string(&cost).unwrap(), old);
+        let intensity = Intensity::new(GramsPerKwh::whole(100), "fixed", Provenance::User);
+        let emissions = Emissions::new(Grams::whole(1), intensity);
+        let old = serde_json::to_string(&emissions).unwrap();
+        assert!(!old.contains("boundary"), "{old}");
+        assert_eq!(serde_json::from_str::<Emissions>(&old).unwrap(), emissions);
+    }
+
+    #[test]
+    fn a_boundary_survives_a_trip_through_json_under_its_attributes_value() {
+        for boundary in [Boundary::Device, Boundary::Host, Boundary::Facility] {
+            let cost = Cost::new(Usd::whole(1), "electricity").within(boundary);
+            let text = serde_json::to_string(&cost).unwrap();
+            assert!(text.contains(&format!(r#""boundary":"{}""#, boundary.as_str())), "{text}");
+            assert_eq!(serde_json::from_str::<Cost>(&text).unwrap(), cost);
+        }
     }
 }

@@ -152,6 +152,23 @@ pub struct PowerSpec {
     pub refresh: Option<Duration>,
 }
 
+/// Which instance of its GPU a MIG device is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct GpuInstance {
+    /// The driver's number of the GPU instance. Compute instances of one GPU instance share it.
+    pub id: u32,
+    /// Profile, such as `1g.10gb`. **Absent** when the driver does not name it.
+    pub profile: Option<String>,
+}
+
+impl GpuInstance {
+    /// An instance, and its profile if it is known.
+    pub fn new(id: u32, profile: Option<String>) -> Self {
+        Self { id, profile }
+    }
+}
+
 /// One device, as its collector found it. Shared by all its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -168,6 +185,9 @@ pub struct Device {
     pub index: Option<u32>,
     /// The device that contains this one and already counts its energy.
     pub parent: Option<DeviceId>,
+    /// Which instance of that device it is. **Absent** for all but MIG devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_instance: Option<GpuInstance>,
     /// PCI address, `domain:bus:device.function` in lower-case hexadecimal.
     pub pci_address: Option<String>,
     /// How it counts energy; `None` without a counter.
@@ -196,6 +216,7 @@ impl Device {
             name: name.into(),
             index: None,
             parent: None,
+            gpu_instance: None,
             pci_address: None,
             counter: None,
             power: None,

@@ -40,11 +40,11 @@ mod traits;
 mod units;
 
 pub use carbon::{
-    Cost, ElectricityPrice, EmissionScope, Emissions, Intensity, IntensityKind, Place, Provenance,
+    Boundary, Cost, ElectricityPrice, EmissionScope, Emissions, Intensity, IntensityKind, Place, Provenance,
 };
 pub use clock::{Clock, MonoTime, ScriptedClock, SystemClock};
 pub use dataset::{Cell, Row, Table};
-pub use device::{CounterSpec, Device, DeviceId, DeviceKind, PowerShape, PowerSpec, Vendor};
+pub use device::{CounterSpec, Device, DeviceId, DeviceKind, GpuInstance, PowerShape, PowerSpec, Vendor};
 pub use energy::{
     DeviceShare, EnergyFlag, EnergyRange, EnergyState, Estimate, InferenceEnergy, Method, StateEnergy,
     Uncertainty,
