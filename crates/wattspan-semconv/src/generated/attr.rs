@@ -262,6 +262,8 @@ pub const RPC_RESPONSE_STATUS_CODE: &str = "rpc.response.status_code";
 pub const SERVER_ADDRESS: &str = "server.address";
 /// `server.port`: `int`, in both profiles.
 pub const SERVER_PORT: &str = "server.port";
+/// `wattspan.cost.boundary`: `string`, of wattspan's own.
+pub const WATTSPAN_COST_BOUNDARY: &str = "wattspan.cost.boundary";
 /// `wattspan.cost.source`: `string`, of wattspan's own.
 pub const WATTSPAN_COST_SOURCE: &str = "wattspan.cost.source";
 /// `wattspan.cost.total`: `double`, of wattspan's own.
@@ -270,6 +272,8 @@ pub const WATTSPAN_COST_TOTAL: &str = "wattspan.cost.total";
 pub const WATTSPAN_DEVICE_INDEX: &str = "wattspan.device.index";
 /// `wattspan.drop.reason`: `string`, of wattspan's own.
 pub const WATTSPAN_DROP_REASON: &str = "wattspan.drop.reason";
+/// `wattspan.emissions.boundary`: `string`, of wattspan's own.
+pub const WATTSPAN_EMISSIONS_BOUNDARY: &str = "wattspan.emissions.boundary";
 /// `wattspan.emissions.intensity`: `double`, of wattspan's own.
 pub const WATTSPAN_EMISSIONS_INTENSITY: &str = "wattspan.emissions.intensity";
 /// `wattspan.emissions.kind`: `string`, of wattspan's own.
@@ -312,6 +316,22 @@ pub const WATTSPAN_ENERGY_TOTAL: &str = "wattspan.energy.total";
 pub const WATTSPAN_ENERGY_UNCERTAINTY: &str = "wattspan.energy.uncertainty";
 /// `wattspan.gap.reason`: `string`, of wattspan's own.
 pub const WATTSPAN_GAP_REASON: &str = "wattspan.gap.reason";
+/// `wattspan.model.architecture`: `string`, of wattspan's own.
+pub const WATTSPAN_MODEL_ARCHITECTURE: &str = "wattspan.model.architecture";
+/// `wattspan.model.context_length`: `int`, of wattspan's own.
+pub const WATTSPAN_MODEL_CONTEXT_LENGTH: &str = "wattspan.model.context_length";
+/// `wattspan.model.license`: `string`, of wattspan's own.
+pub const WATTSPAN_MODEL_LICENSE: &str = "wattspan.model.license";
+/// `wattspan.model.name`: `string`, of wattspan's own.
+pub const WATTSPAN_MODEL_NAME: &str = "wattspan.model.name";
+/// `wattspan.model.parameters`: `int`, of wattspan's own.
+pub const WATTSPAN_MODEL_PARAMETERS: &str = "wattspan.model.parameters";
+/// `wattspan.model.quantization`: `string`, of wattspan's own.
+pub const WATTSPAN_MODEL_QUANTIZATION: &str = "wattspan.model.quantization";
+/// `wattspan.model.size`: `int`, of wattspan's own.
+pub const WATTSPAN_MODEL_SIZE: &str = "wattspan.model.size";
+/// `wattspan.model.size_label`: `string`, of wattspan's own.
+pub const WATTSPAN_MODEL_SIZE_LABEL: &str = "wattspan.model.size_label";
 /// `wattspan.settle.reason`: `string`, of wattspan's own.
 pub const WATTSPAN_SETTLE_REASON: &str = "wattspan.settle.reason";
 

@@ -32,6 +32,8 @@ pub enum Key {
     ConversationCompacted,
     /// `gen_ai.conversation.id`.
     ConversationId,
+    /// `wattspan.cost.boundary`.
+    CostBoundary,
     /// `wattspan.cost.source`.
     CostSource,
     /// `wattspan.cost.total`.
@@ -44,6 +46,8 @@ pub enum Key {
     DropReason,
     /// `gen_ai.embeddings.dimension.count`.
     EmbeddingsDimensionCount,
+    /// `wattspan.emissions.boundary`.
+    EmissionsBoundary,
     /// `wattspan.emissions.intensity`.
     EmissionsIntensity,
     /// `wattspan.emissions.kind`.
@@ -186,6 +190,22 @@ pub enum Key {
     MemoryRecords,
     /// `gen_ai.memory.store.id`, in `genai` only.
     MemoryStoreId,
+    /// `wattspan.model.architecture`.
+    ModelArchitecture,
+    /// `wattspan.model.context_length`.
+    ModelContextLength,
+    /// `wattspan.model.license`.
+    ModelLicense,
+    /// `wattspan.model.name`.
+    ModelName,
+    /// `wattspan.model.parameters`.
+    ModelParameters,
+    /// `wattspan.model.quantization`.
+    ModelQuantization,
+    /// `wattspan.model.size`.
+    ModelSize,
+    /// `wattspan.model.size_label`.
+    ModelSizeLabel,
     /// `network.io.direction`.
     NetworkIoDirection,
     /// `network.protocol.name`.
@@ -336,12 +356,14 @@ impl Key {
         Self::ClientPort,
         Self::ConversationCompacted,
         Self::ConversationId,
+        Self::CostBoundary,
         Self::CostSource,
         Self::CostTotal,
         Self::DataSourceId,
         Self::DeviceIndex,
         Self::DropReason,
         Self::EmbeddingsDimensionCount,
+        Self::EmissionsBoundary,
         Self::EmissionsIntensity,
         Self::EmissionsKind,
         Self::EmissionsSource,
@@ -413,6 +435,14 @@ impl Key {
         Self::MemoryRecordId,
         Self::MemoryRecords,
         Self::MemoryStoreId,
+        Self::ModelArchitecture,
+        Self::ModelContextLength,
+        Self::ModelLicense,
+        Self::ModelName,
+        Self::ModelParameters,
+        Self::ModelQuantization,
+        Self::ModelSize,
+        Self::ModelSizeLabel,
         Self::NetworkIoDirection,
         Self::NetworkProtocolName,
         Self::NetworkProtocolVersion,
@@ -484,7 +514,7 @@ impl Key {
 }
 
 /// By the key's number.
-pub(crate) static CORE: [Option<&AttributeDef>; 155] = [
+pub(crate) static CORE: [Option<&AttributeDef>; 165] = [
     Some(&core::ATTRIBUTES[9]),
     Some(&core::ATTRIBUTES[10]),
     Some(&core::ATTRIBUTES[11]),
@@ -498,11 +528,11 @@ pub(crate) static CORE: [Option<&AttributeDef>; 155] = [
     Some(&core::ATTRIBUTES[14]),
     Some(&own::ATTRIBUTES[0]),
     Some(&own::ATTRIBUTES[1]),
-    Some(&core::ATTRIBUTES[15]),
     Some(&own::ATTRIBUTES[2]),
+    Some(&core::ATTRIBUTES[15]),
     Some(&own::ATTRIBUTES[3]),
-    Some(&core::ATTRIBUTES[16]),
     Some(&own::ATTRIBUTES[4]),
+    Some(&core::ATTRIBUTES[16]),
     Some(&own::ATTRIBUTES[5]),
     Some(&own::ATTRIBUTES[6]),
     Some(&own::ATTRIBUTES[7]),
@@ -522,6 +552,8 @@ pub(crate) static CORE: [Option<&AttributeDef>; 155] = [
     Some(&own::ATTRIBUTES[21]),
     Some(&own::ATTRIBUTES[22]),
     Some(&own::ATTRIBUTES[23]),
+    Some(&own::ATTRIBUTES[24]),
+    Some(&own::ATTRIBUTES[25]),
     Some(&core::ATTRIBUTES[5]),
     Some(&core::ATTRIBUTES[17]),
     Some(&core::ATTRIBUTES[18]),
@@ -530,7 +562,7 @@ pub(crate) static CORE: [Option<&AttributeDef>; 155] = [
     Some(&core::ATTRIBUTES[6]),
     Some(&core::ATTRIBUTES[7]),
     Some(&core::ATTRIBUTES[8]),
-    Some(&own::ATTRIBUTES[24]),
+    Some(&own::ATTRIBUTES[26]),
     Some(&hw::ATTRIBUTES[1]),
     Some(&hw::ATTRIBUTES[2]),
     Some(&hw::ATTRIBUTES[3]),
@@ -573,6 +605,14 @@ pub(crate) static CORE: [Option<&AttributeDef>; 155] = [
     None,
     None,
     None,
+    Some(&own::ATTRIBUTES[27]),
+    Some(&own::ATTRIBUTES[28]),
+    Some(&own::ATTRIBUTES[29]),
+    Some(&own::ATTRIBUTES[30]),
+    Some(&own::ATTRIBUTES[31]),
+    Some(&own::ATTRIBUTES[32]),
+    Some(&own::ATTRIBUTES[33]),
+    Some(&own::ATTRIBUTES[34]),
     Some(&hw::ATTRIBUTES[28]),
     Some(&core::ATTRIBUTES[75]),
     Some(&core::ATTRIBUTES[76]),
@@ -614,7 +654,7 @@ pub(crate) static CORE: [Option<&AttributeDef>; 155] = [
     Some(&core::ATTRIBUTES[82]),
     Some(&core::ATTRIBUTES[83]),
     Some(&core::ATTRIBUTES[84]),
-    Some(&own::ATTRIBUTES[25]),
+    Some(&own::ATTRIBUTES[35]),
     Some(&core::ATTRIBUTES[52]),
     None,
     Some(&core::ATTRIBUTES[53]),
@@ -643,7 +683,7 @@ pub(crate) static CORE: [Option<&AttributeDef>; 155] = [
 ];
 
 /// By the key's number.
-pub(crate) static GENAI: [Option<&AttributeDef>; 155] = [
+pub(crate) static GENAI: [Option<&AttributeDef>; 165] = [
     Some(&genai::ATTRIBUTES[9]),
     Some(&genai::ATTRIBUTES[10]),
     Some(&genai::ATTRIBUTES[11]),
@@ -657,11 +697,11 @@ pub(crate) static GENAI: [Option<&AttributeDef>; 155] = [
     Some(&genai::ATTRIBUTES[14]),
     Some(&own::ATTRIBUTES[0]),
     Some(&own::ATTRIBUTES[1]),
-    Some(&genai::ATTRIBUTES[15]),
     Some(&own::ATTRIBUTES[2]),
+    Some(&genai::ATTRIBUTES[15]),
     Some(&own::ATTRIBUTES[3]),
-    Some(&genai::ATTRIBUTES[16]),
     Some(&own::ATTRIBUTES[4]),
+    Some(&genai::ATTRIBUTES[16]),
     Some(&own::ATTRIBUTES[5]),
     Some(&own::ATTRIBUTES[6]),
     Some(&own::ATTRIBUTES[7]),
@@ -681,6 +721,8 @@ pub(crate) static GENAI: [Option<&AttributeDef>; 155] = [
     Some(&own::ATTRIBUTES[21]),
     Some(&own::ATTRIBUTES[22]),
     Some(&own::ATTRIBUTES[23]),
+    Some(&own::ATTRIBUTES[24]),
+    Some(&own::ATTRIBUTES[25]),
     Some(&genai::ATTRIBUTES[5]),
     Some(&genai::ATTRIBUTES[17]),
     Some(&genai::ATTRIBUTES[18]),
@@ -689,7 +731,7 @@ pub(crate) static GENAI: [Option<&AttributeDef>; 155] = [
     Some(&genai::ATTRIBUTES[6]),
     Some(&genai::ATTRIBUTES[7]),
     Some(&genai::ATTRIBUTES[8]),
-    Some(&own::ATTRIBUTES[24]),
+    Some(&own::ATTRIBUTES[26]),
     Some(&hw::ATTRIBUTES[1]),
     Some(&hw::ATTRIBUTES[2]),
     Some(&hw::ATTRIBUTES[3]),
@@ -732,6 +774,14 @@ pub(crate) static GENAI: [Option<&AttributeDef>; 155] = [
     Some(&genai::ATTRIBUTES[27]),
     Some(&genai::ATTRIBUTES[28]),
     Some(&genai::ATTRIBUTES[29]),
+    Some(&own::ATTRIBUTES[27]),
+    Some(&own::ATTRIBUTES[28]),
+    Some(&own::ATTRIBUTES[29]),
+    Some(&own::ATTRIBUTES[30]),
+    Some(&own::ATTRIBUTES[31]),
+    Some(&own::ATTRIBUTES[32]),
+    Some(&own::ATTRIBUTES[33]),
+    Some(&own::ATTRIBUTES[34]),
     Some(&hw::ATTRIBUTES[28]),
     Some(&genai::ATTRIBUTES[89]),
     Some(&genai::ATTRIBUTES[90]),
@@ -773,7 +823,7 @@ pub(crate) static GENAI: [Option<&AttributeDef>; 155] = [
     Some(&genai::ATTRIBUTES[96]),
     Some(&genai::ATTRIBUTES[97]),
     Some(&genai::ATTRIBUTES[98]),
-    Some(&own::ATTRIBUTES[25]),
+    Some(&own::ATTRIBUTES[35]),
     Some(&genai::ATTRIBUTES[60]),
     Some(&genai::ATTRIBUTES[61]),
     None,

@@ -15,13 +15,19 @@ pub(crate) static REGISTRY: Registry = Registry {
     deprecated_events: &DEPRECATED_EVENTS,
 };
 
-pub(crate) static ATTRIBUTES: [AttributeDef; 26] = [
+pub(crate) static ATTRIBUTES: [AttributeDef; 36] = [
+    AttributeDef::new("wattspan.cost.boundary", AttributeType::String, Evidence::Release)
+        .values(&["device", "host", "facility"])
+        .closed(),
     AttributeDef::new("wattspan.cost.source", AttributeType::String, Evidence::Release),
     AttributeDef::new("wattspan.cost.total", AttributeType::Double, Evidence::Release)
         .unit("USD")
         .requires(&["wattspan.cost.source"]),
     AttributeDef::new("wattspan.device.index", AttributeType::Int, Evidence::Release),
     AttributeDef::new("wattspan.drop.reason", AttributeType::String, Evidence::Release),
+    AttributeDef::new("wattspan.emissions.boundary", AttributeType::String, Evidence::Release)
+        .values(&["device", "host", "facility"])
+        .closed(),
     AttributeDef::new("wattspan.emissions.intensity", AttributeType::Double, Evidence::Release).unit("g/kWh"),
     AttributeDef::new("wattspan.emissions.kind", AttributeType::String, Evidence::Release)
         .values(&["average", "marginal"])
@@ -72,6 +78,14 @@ pub(crate) static ATTRIBUTES: [AttributeDef; 26] = [
             "device_lost",
         ])
         .closed(),
+    AttributeDef::new("wattspan.model.architecture", AttributeType::String, Evidence::Release),
+    AttributeDef::new("wattspan.model.context_length", AttributeType::Int, Evidence::Release).unit("{token}"),
+    AttributeDef::new("wattspan.model.license", AttributeType::String, Evidence::Release),
+    AttributeDef::new("wattspan.model.name", AttributeType::String, Evidence::Release),
+    AttributeDef::new("wattspan.model.parameters", AttributeType::Int, Evidence::Release).unit("{parameter}"),
+    AttributeDef::new("wattspan.model.quantization", AttributeType::String, Evidence::Release),
+    AttributeDef::new("wattspan.model.size", AttributeType::Int, Evidence::Release).unit("By"),
+    AttributeDef::new("wattspan.model.size_label", AttributeType::String, Evidence::Release),
     AttributeDef::new("wattspan.settle.reason", AttributeType::String, Evidence::Release)
         .values(&["covered", "timed_out", "shutdown", "no_sensor", "remote", "not_observed", "overload"])
         .closed(),
@@ -89,6 +103,7 @@ pub(crate) static METRICS: [MetricDef; 6] = [
             AttributeRef::new("gen_ai.operation.name", Level::Recommended),
             AttributeRef::new("gen_ai.provider.name", Level::Recommended),
             AttributeRef::new("gen_ai.request.model", Level::Recommended),
+            AttributeRef::new("wattspan.cost.boundary", Level::Recommended),
             AttributeRef::new("wattspan.cost.source", Level::Recommended),
         ],
         evidence: Evidence::Release,
@@ -121,6 +136,7 @@ pub(crate) static METRICS: [MetricDef; 6] = [
             AttributeRef::new("gen_ai.operation.name", Level::Recommended),
             AttributeRef::new("gen_ai.provider.name", Level::Recommended),
             AttributeRef::new("gen_ai.request.model", Level::Recommended),
+            AttributeRef::new("wattspan.emissions.boundary", Level::Recommended),
             AttributeRef::new("wattspan.emissions.kind", Level::Recommended),
             AttributeRef::new("wattspan.emissions.source", Level::Recommended),
             AttributeRef::new("wattspan.emissions.zone", Level::Recommended),

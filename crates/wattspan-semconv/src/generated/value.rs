@@ -314,6 +314,24 @@ pub mod openai_request_service_tier {
     /// `default`.
     pub const DEFAULT: &str = "default";
 }
+/// Values of `wattspan.cost.boundary`; no others.
+pub mod wattspan_cost_boundary {
+    /// `device`.
+    pub const DEVICE: &str = "device";
+    /// `host`.
+    pub const HOST: &str = "host";
+    /// `facility`.
+    pub const FACILITY: &str = "facility";
+}
+/// Values of `wattspan.emissions.boundary`; no others.
+pub mod wattspan_emissions_boundary {
+    /// `device`.
+    pub const DEVICE: &str = "device";
+    /// `host`.
+    pub const HOST: &str = "host";
+    /// `facility`.
+    pub const FACILITY: &str = "facility";
+}
 /// Values of `wattspan.emissions.kind`; no others.
 pub mod wattspan_emissions_kind {
     /// `average`.
