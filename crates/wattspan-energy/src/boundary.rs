@@ -4,32 +4,9 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+pub use wattspan_core::Boundary;
 use wattspan_core::{Grams, Joules, Usd, Watts};
-
-/// What a figure covers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Boundary {
-    /// The measured devices: GPU board, CPU package, memory.
-    #[default]
-    Device,
-    /// The machine: with fans, network and the loss of its power supply.
-    Host,
-    /// The building: with cooling and power distribution.
-    Facility,
-}
-
-impl Boundary {
-    /// The lower-case name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Device => "device",
-            Self::Host => "host",
-            Self::Facility => "facility",
-        }
-    }
-}
 
 /// A stated factor from the devices' figures to those of a wider boundary.
 ///

@@ -302,10 +302,11 @@ pub fn electricity_cost(
     let mut slices = slices.into_iter().peekable();
     slices.peek()?;
     let electricity = overhead.cost(slices.map(|(energy, price)| energy * price).sum());
-    Some(match hardware {
+    let cost = match hardware {
         Some((rate, time)) => Cost::new(electricity + rate.over(time), Arc::from("electricity+hardware")),
         None => Cost::new(electricity, Arc::from("electricity")),
-    })
+    };
+    Some(cost.within(overhead.boundary()))
 }
 
 #[cfg(test)]

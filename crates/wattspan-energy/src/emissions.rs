@@ -11,7 +11,7 @@ use crate::Overhead;
 ///
 /// The result's intensity is that of most of the energy, with the energy-weighted mean as its value; where several
 /// sources took part, it names them all, joined by `+` in the order of the slices, and it holds from the earliest begin
-/// to the latest end. The mean is that of the grid: the overhead is in the grams only.
+/// to the latest end. The mean is that of the grid: the overhead is in the grams only, and the result says what they cover.
 ///
 /// **Absent** `None` when there is no slice: what has no intensity has no emissions, rather than none.
 ///
@@ -51,7 +51,7 @@ pub fn emissions<'a>(
         intensity.value = weighted(&parts).unwrap_or(intensity.value);
     }
     let total = parts.iter().map(|(energy, intensity)| *energy * intensity.value).sum();
-    Some(Emissions::new(overhead.grams(total), intensity))
+    Some(Emissions::new(overhead.grams(total), intensity).within(overhead.boundary()))
 }
 
 /// Spreads energy evenly over its time and cuts it at the changes of intensity.

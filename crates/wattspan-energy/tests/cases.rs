@@ -39,11 +39,16 @@ fn case_measurement_05_the_factor_is_on_power_energy_grams_and_cost_alike() {
 
     // Emissions and cost of the devices' energy are those of the facility's figure.
     let held = intensity(480);
-    let emitted = emissions([(device.energy, &held)], pue).unwrap().total;
-    assert!((emitted.grams() - (facility.energy * held.value).grams()).abs() < 1e-12);
+    let emitted = emissions([(device.energy, &held)], pue).unwrap();
+    assert!((emitted.total.grams() - (facility.energy * held.value).grams()).abs() < 1e-12);
     let price = UsdPerKwh::new(0.3).unwrap();
-    let cost = electricity_cost([(device.energy, price)], pue, None).unwrap().total;
-    assert!((cost.usd() - (facility.energy * price).usd()).abs() < 1e-15);
+    let cost = electricity_cost([(device.energy, price)], pue, None).unwrap();
+    assert!((cost.total.usd() - (facility.energy * price).usd()).abs() < 1e-15);
+
+    // Each says which of the two figures it is from.
+    assert_eq!((emitted.boundary, cost.boundary), (Some(Boundary::Facility), Some(Boundary::Facility)));
+    let plain = emissions([(device.energy, &held)], Overhead::NONE).unwrap();
+    assert_eq!(plain.boundary, Some(Boundary::Device));
 }
 
 /// A direct intensity goes before one worked out from a mix: 34 g/kWh for two kilowatt-hours.

@@ -56,7 +56,7 @@ impl Settle for LiveSpan {
         let span = self.context.span();
         if self.recording {
             // None of the keys of a settlement can be among the others.
-            let room = if settlement.energy.is_some() { 24 } else { 8 };
+            let room = if settlement.energy.is_some() { 26 } else { 10 };
             let mut attributes = Attributes::new(self.profile, self.operation, room);
             settled(&mut attributes, settlement, self.output_tokens);
             span.set_attributes(self.attributes.into_iter().chain(attributes.list));
@@ -127,6 +127,9 @@ fn set_emissions(attributes: &mut Attributes, emissions: &Emissions) {
     attributes.set(Key::EmissionsSource, intensity.source.clone());
     attributes.set(Key::EmissionsKind, intensity.kind.as_str());
     attributes.set(Key::EmissionsZone, zone(intensity));
+    if let Some(boundary) = emissions.boundary {
+        attributes.set(Key::EmissionsBoundary, boundary.as_str());
+    }
 }
 
 /// The zone stands beside every figure of emissions. One that has none says where the figure comes from instead.
@@ -142,4 +145,7 @@ fn zone(intensity: &Intensity) -> Arc<str> {
 fn set_cost(attributes: &mut Attributes, cost: &Cost) {
     attributes.set(Key::CostTotal, cost.total.usd());
     attributes.set(Key::CostSource, cost.source.clone());
+    if let Some(boundary) = cost.boundary {
+        attributes.set(Key::CostBoundary, boundary.as_str());
+    }
 }

@@ -89,6 +89,8 @@ impl Instruments {
         if let Some(cost) = &record.settlement.cost {
             let mut attributes = attributes.clone();
             attributes.push(KeyValue::new(attr::WATTSPAN_COST_SOURCE, cost.source.clone()));
+            let boundary = cost.boundary.map(wattspan_core::Boundary::as_str);
+            attributes.extend(boundary.map(|boundary| KeyValue::new(attr::WATTSPAN_COST_BOUNDARY, boundary)));
             self.cost.add(cost.total.usd(), &attributes);
         }
         if let Some(emissions) = &record.settlement.emissions {
@@ -97,6 +99,9 @@ impl Instruments {
                 .push(KeyValue::new(attr::WATTSPAN_EMISSIONS_SOURCE, emissions.intensity.source.clone()));
             if let Some(zone) = &emissions.intensity.zone {
                 attributes.push(KeyValue::new(attr::WATTSPAN_EMISSIONS_ZONE, zone.clone()));
+            }
+            if let Some(boundary) = emissions.boundary {
+                attributes.push(KeyValue::new(attr::WATTSPAN_EMISSIONS_BOUNDARY, boundary.as_str()));
             }
             self.emissions.add(emissions.total.grams(), &attributes);
         }

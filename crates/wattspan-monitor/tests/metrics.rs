@@ -15,6 +15,7 @@ use support::{Settled, clock, gpu, infer, steady, step_to};
 use wattspan_core::{
     DeviceSample, ElectricityPrice, GramsPerKwh, Intensity, Provenance, Ratio, Reading, UsdPerKwh, Watts,
 };
+use wattspan_energy::Overhead;
 use wattspan_monitor::{Monitor, PerformanceMonitor};
 use wattspan_semconv::conformance::{Attributes, Checker, Metric, Telemetry, Value};
 use wattspan_semconv::{Instrument, Profile, ValueType};
@@ -78,6 +79,7 @@ fn exported(profile: Profile, smoltrace: bool, collector: FakeCollector) -> Vec<
         .meter(provider.meter("metrics"))
         .profile(profile)
         .smoltrace_metrics(smoltrace)
+        .overhead(Overhead::facility(1.2).unwrap())
         .intensity(Arc::new(FakeIntensity::new({
             let mut intensity = Intensity::new(GramsPerKwh::whole(360), "fixed", Provenance::User);
             intensity.zone = Some("DE".into());
@@ -125,6 +127,21 @@ fn metrics_conform_in_both_profiles() {
             assert!(names.iter().any(|known| known == name), "{name} in {names:?}");
         }
         assert!(!names.iter().any(|name| name.starts_with("gen_ai.gpu")), "{names:?}");
+    }
+}
+
+#[test]
+fn grams_and_dollars_name_what_they_cover() {
+    let metrics = exported(Profile::Core, false, steady("GPU-a"));
+    for (name, label) in
+        [("wattspan.emissions", "wattspan.emissions.boundary"), ("wattspan.cost", "wattspan.cost.boundary")]
+    {
+        let metric = metrics.iter().find(|metric| metric.name == name).unwrap();
+        assert!(!metric.points.is_empty());
+        for point in &metric.points {
+            let found = point.iter().find(|(key, _)| key == label).map(|(_, value)| value);
+            assert_eq!(found, Some(&"facility".into()), "{name}: {point:?}");
+        }
     }
 }
 

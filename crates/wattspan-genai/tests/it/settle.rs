@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use opentelemetry::Value;
 use wattspan_core::{
-    Cost, DeviceId, DeviceKind, DeviceShare, Emissions, EnergyFlag, EnergyRange, Estimate, Grams,
+    Boundary, Cost, DeviceId, DeviceKind, DeviceShare, Emissions, EnergyFlag, EnergyRange, Estimate, Grams,
     GramsPerKwh, InferenceEnergy, Intensity, Joules, Method, Provenance, Ratio, SettleReason, Settlement,
     TokenUsage, Uncertainty, Usd,
 };
@@ -57,8 +57,9 @@ fn a_measured_settlement_writes_every_figure_with_what_it_stands_beside() {
     for profile in Profile::ALL {
         let mut settlement = Settlement::unknown(SettleReason::Covered);
         settlement.energy = Some(measured());
-        settlement.emissions = Some(emissions(Provenance::Bundled, Some("DE")));
-        settlement.cost = Some(Cost::new(Usd::new(0.000_4).unwrap(), "electricity"));
+        settlement.emissions = Some(emissions(Provenance::Bundled, Some("DE")).within(Boundary::Facility));
+        settlement.cost =
+            Some(Cost::new(Usd::new(0.000_4).unwrap(), "electricity").within(Boundary::Facility));
         let own = settled(profile, Some(50), &settlement);
         let number = |name: &str| match value(&own, &format!("wattspan.{name}")) {
             Some(Value::F64(number)) => *number,
@@ -87,14 +88,16 @@ fn a_measured_settlement_writes_every_figure_with_what_it_stands_beside() {
             ("emissions.zone", "DE"),
             ("emissions.source", "test-table"),
             ("emissions.kind", "average"),
+            ("emissions.boundary", "facility"),
             ("cost.source", "electricity"),
+            ("cost.boundary", "facility"),
             ("settle.reason", "covered"),
             ("energy.scope", "[\"gpu-0\",\"package-0\",\"dram-0\"]"),
             ("energy.flags", "[\"settled_early\"]"),
         ] {
             assert_eq!(text(&own, &format!("wattspan.{name}")), want);
         }
-        assert_eq!(own.len(), 22, "{:?}", names(&own));
+        assert_eq!(own.len(), 24, "{:?}", names(&own));
     }
 }
 
