@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wattspan_core::{
-    Bytes, Celsius, Device, DeviceId, DeviceKind, DeviceSample, Gauges, Hertz, MonoTime, ProcessUse, Reading,
-    Vendor, Watts,
+    Bytes, Celsius, Device, DeviceId, DeviceKind, DeviceSample, Gauges, GpuInstance, Hertz, MonoTime,
+    ProcessUse, Reading, Vendor, Watts,
 };
 
 use crate::answer::{Ask, Memo, lose, loss, percent, throttle_names};
@@ -115,6 +115,11 @@ impl Unit {
         let mut device = Device::new(found.id, kind, Vendor::Nvidia, found.name);
         device.index = found.entry.index;
         device.parent = found.parent;
+        device.gpu_instance = found.entry.instance.map(|(gpu, _)| {
+            // NVML names a MIG device by its GPU and its profile: `NVIDIA A100-SXM4-80GB MIG 3g.40gb`.
+            let profile = device.name.rsplit_once(" MIG ").map(|(_, profile)| profile.to_owned());
+            GpuInstance::new(gpu, profile)
+        });
         device.pci_address = found.entry.pci.map(|address| address.to_string());
         device.driver_version = driver.map(str::to_owned);
         self.module = None;
