@@ -114,6 +114,88 @@ fn a_pod_whose_token_request_is_dropped_goes_by_its_environment() {
     assert!(located.notes[0].contains("no answer in time"), "{:?}", located.notes);
 }
 
+/// A pod whose labels a volume of the downward API holds.
+fn pod(
+    name: &str,
+    dmi: &[(&str, &str)],
+    labels: &str,
+    env: &'static [(&'static str, &'static str)],
+) -> Located {
+    let stub = Stub::start(|_| Reply::Silence);
+    let root: PathBuf = std::env::temp_dir().join(format!("wattspan-pod-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&root);
+    let files = [("etc/podinfo/labels", labels), ("etc/timezone", "Asia/Tokyo\n")];
+    let zones = ("usr/share/zoneinfo/zone.tab", "JP\t+353916+1394441\tAsia/Tokyo\n");
+    let firmware = dmi.iter().map(|(file, text)| (format!("sys/class/dmi/id/{file}"), *text));
+    let all = files.into_iter().chain([zones]).map(|(file, text)| (file.to_owned(), text)).chain(firmware);
+    for (file, text) in all {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let mut endpoints = Endpoints::default();
+    endpoints.aws.clone_from(&stub.url);
+    let limit = Duration::from_millis(50);
+    let located = Locator::new()
+        .root(&root)
+        .variables(|wanted| {
+            env.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
+        })
+        .metadata(Some(Metadata::default().endpoints(endpoints).time_limit(limit)))
+        .locate();
+    fs::remove_dir_all(&root).unwrap();
+    located
+}
+
+const FRANCE: &str = "app=\"llm\"\nnode.kubernetes.io/instance-type=\"g5.xlarge\"\n\
+                      topology.kubernetes.io/region=\"eu-west-3\"\ntopology.kubernetes.io/zone=\"eu-west-3b\"\n";
+
+#[test]
+fn a_pod_without_a_metadata_service_goes_by_its_nodes_labels() {
+    for (name, dmi) in [("silent", AWS), ("no-firmware", &[] as &[_])] {
+        let located = pod(name, dmi, FRANCE, &[("KUBERNETES_SERVICE_HOST", "10.0.0.1")]);
+        let facts = located.cloud.as_ref().unwrap();
+        assert_eq!(
+            facts.attributes(),
+            [
+                ("cloud.provider", "aws"),
+                ("cloud.platform", "aws_eks"),
+                ("cloud.region", "eu-west-3"),
+                ("cloud.availability_zone", "eu-west-3b"),
+                ("host.type", "g5.xlarge"),
+            ]
+        );
+        assert_eq!(located.place.basis.as_deref(), Some("node labels"));
+        assert_eq!((located.place.country.as_deref(), grams(&located.place)), (Some("FR"), 41.44));
+        assert_eq!(facts.instance().unwrap().gpu.unwrap().model, "A10G");
+    }
+}
+
+#[test]
+fn labels_complete_what_the_environment_says_of_the_same_region_and_of_no_other() {
+    let env = &[("AWS_REGION", "eu-west-3"), ("KUBERNETES_SERVICE_HOST", "10.0.0.1")];
+    let located = pod("complete", AWS, FRANCE, env);
+    assert_eq!(located.place.basis.as_deref(), Some("cloud metadata"));
+    assert_eq!(located.cloud.unwrap().instance_type.as_deref(), Some("g5.xlarge"));
+    let located = pod("other-region", AWS, FRANCE, &[("AWS_REGION", "eu-north-1")]);
+    assert_eq!(located.place.country.as_deref(), Some("SE"));
+    assert_eq!(located.cloud.unwrap().instance_type, None);
+}
+
+#[test]
+fn a_region_that_no_cloud_has_is_no_other_country() {
+    let labels = "topology.kubernetes.io/region=\"eu-wset-3\"\n";
+    let located = pod("unknown", &[], labels, &[]);
+    // The time zone says Japan, and is not asked.
+    assert_eq!((located.place, located.cloud), (Place::default(), None));
+    assert!(located.notes.iter().any(|note| note.contains("eu-wset-3")), "{:?}", located.notes);
+    let located = pod("said", &[], labels, &[("WATTSPAN_COUNTRY", "Norway")]);
+    assert_eq!(located.place.country.as_deref(), Some("NO"));
+    // Labels that say nothing of a place leave the guess.
+    let located = pod("nothing", &[], "app=\"llm\"\n", &[]);
+    assert_eq!(located.place.country.as_deref(), Some("JP"));
+}
+
 #[test]
 fn amazons_refusals_are_notes_and_no_place() {
     for (status, reason) in [(403, "turned off"), (400, "refused with 400"), (404, "refused with 404")] {

@@ -1,4 +1,5 @@
-//! Where this machine is: what the user says, then the environment, then the cloud's metadata service, then a guess.
+//! Where this machine is: what the user says, then the environment, then the cloud's metadata service, then the
+//! Kubernetes node's labels, then a guess.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,6 +8,7 @@ use wattspan_core::Place;
 
 use crate::Error;
 use crate::cloud::{CloudFacts, Metadata};
+use crate::place::labels::{LABELS, NodeLabels};
 use crate::place::{PlaceQuery, guess};
 
 type Lookup = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -15,7 +17,7 @@ type Lookup = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 ///
 /// The first of these that says anything decides: [`Locator::explicit`]; variables (`WATTSPAN_…`, see
 /// [`PlaceQuery::from_variables`]); the cloud's metadata service, asked only on a machine whose firmware names a cloud;
-/// the time zone or locale as a labelled guess. Something said and not understood is an error in the answer, and no
+/// in a Kubernetes pod, the node's labels as far as the pod carries them; the time zone or locale as a labelled guess. Something said and not understood is an error in the answer, and no
 /// later step takes its place: a typing error never becomes another country.
 ///
 /// Nothing leaves the machine, unless a GeoIP service is given (feature `live`); the metadata service is on the
@@ -35,6 +37,7 @@ pub struct Locator {
     lookup: Lookup,
     root: PathBuf,
     metadata: Option<Metadata>,
+    pod_labels: Option<PathBuf>,
     guess: bool,
     #[cfg(feature = "live")]
     geoip: Option<crate::GeoIp>,
@@ -46,7 +49,7 @@ pub struct Locator {
 pub struct Located {
     /// The place; empty when nothing is known.
     pub place: Place,
-    /// The cloud machine it is, when its metadata service was asked and answered.
+    /// The cloud machine it is, when its metadata service answered, or the labels of its node say so.
     pub cloud: Option<CloudFacts>,
     /// What was ignored, and why.
     pub notes: Vec<String>,
@@ -62,6 +65,7 @@ impl Locator {
             lookup: Box::new(|name| std::env::var(name).ok()),
             root: PathBuf::from("/"),
             metadata: Some(Metadata::default()),
+            pod_labels: None,
             guess: true,
             #[cfg(feature = "live")]
             geoip: None,
@@ -89,6 +93,13 @@ impl Locator {
     /// Asks metadata services in another way; `None` never asks them.
     pub fn metadata(mut self, metadata: Option<Metadata>) -> Self {
         self.metadata = metadata;
+        self
+    }
+
+    /// Reads the pod's labels from another file than `/etc/podinfo/labels`, where a volume of the downward API has them.
+    /// `topology.kubernetes.io/region`, `topology.kubernetes.io/zone` and `node.kubernetes.io/instance-type` are looked at.
+    pub fn pod_labels(mut self, path: impl Into<PathBuf>) -> Self {
+        self.pod_labels = Some(path.into());
         self
     }
 
@@ -123,7 +134,14 @@ impl Locator {
                 return out;
             }
         }
+        let labels = NodeLabels::read(self.pod_labels.as_deref().unwrap_or(&self.root.join(LABELS)));
         if self.cloud(&mut out) {
+            if let Some(facts) = &mut out.cloud {
+                labels.complete(facts);
+            }
+            return out;
+        }
+        if node(&labels, &mut out) {
             return out;
         }
         #[cfg(feature = "live")]
@@ -188,8 +206,29 @@ impl std::fmt::Debug for Locator {
             .field("explicit", &self.explicit)
             .field("root", &root)
             .field("metadata", &self.metadata)
+            .field("pod_labels", &self.pod_labels)
             .field("guess", &self.guess)
             .finish_non_exhaustive()
+    }
+}
+
+/// Takes the word of the node's labels. Whether they name a region: one that is not known is no other place.
+fn node(labels: &NodeLabels, out: &mut Located) -> bool {
+    match labels.facts() {
+        None => false,
+        Some(Err(error)) => {
+            out.notes
+                .push(format!("the node's labels name no region of a cloud: {error}; set WATTSPAN_COUNTRY"));
+            true
+        }
+        Some(Ok(facts)) => {
+            let mut query = PlaceQuery::new();
+            query.cloud_provider = Some(facts.provider.to_owned());
+            query.cloud_region.clone_from(&facts.region);
+            out.place = query.resolve("node labels").place;
+            out.cloud = Some(facts);
+            true
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! From what somebody wrote to a [`Place`]: spellings, contradictions, and what was ignored.
 
 mod guess;
+mod labels;
 mod locate;
 mod names;
 
