@@ -58,6 +58,7 @@
 pub mod conformance;
 mod fakes;
 mod http;
+pub mod hub_stub;
 mod llama_server;
 pub mod peers;
 pub mod tape;
