@@ -32,6 +32,7 @@ mod device;
 mod energy;
 mod error;
 mod interval;
+mod percent;
 mod reading;
 mod record;
 mod sample;
@@ -51,6 +52,7 @@ pub use energy::{
 };
 pub use error::{CollectError, OpenError, SinkError};
 pub use interval::{GapReason, IntervalEnergy, TokenPrice};
+pub use percent::percent_decoded;
 pub use reading::{Failure, Reading, Remedy};
 pub use record::{
     Begin, DeviceScope, Facts, InferenceId, InferenceRecord, InvalidRunId, LatePhases, Locality, RunId,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use opentelemetry_sdk::trace::Sampler;
+use wattspan_core::percent_decoded;
 
 /// Variables that are looked up. `docs/telemetry.md` has a line for each.
 pub(crate) const VARIABLES: &[&str] = &[
@@ -16,11 +17,15 @@ pub(crate) const VARIABLES: &[&str] = &[
     "OTEL_BSP_MAX_QUEUE_SIZE",
     "OTEL_BSP_SCHEDULE_DELAY",
     "OTEL_EXPORTER_OTLP_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_CLIENT_KEY",
     "OTEL_EXPORTER_OTLP_COMPRESSION",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_HEADERS",
     "OTEL_EXPORTER_OTLP_INSECURE",
     "OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_LOGS_CLIENT_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_LOGS_CLIENT_KEY",
     "OTEL_EXPORTER_OTLP_LOGS_COMPRESSION",
     "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
     "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
@@ -28,6 +33,8 @@ pub(crate) const VARIABLES: &[&str] = &[
     "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL",
     "OTEL_EXPORTER_OTLP_LOGS_TIMEOUT",
     "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
     "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION",
     "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
     "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
@@ -38,6 +45,8 @@ pub(crate) const VARIABLES: &[&str] = &[
     "OTEL_EXPORTER_OTLP_PROTOCOL",
     "OTEL_EXPORTER_OTLP_TIMEOUT",
     "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY",
     "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
@@ -143,25 +152,6 @@ pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     let pairs = pairs.map(|(key, value)| (key.trim(), value.trim())).filter(|(key, _)| !key.is_empty());
     pairs.map(|(key, value)| (percent_decoded(key), percent_decoded(value))).collect()
-}
-
-/// A `%` that two hexadecimal digits do not follow stays.
-fn percent_decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let code = bytes.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
-        let code = code.and_then(|digits| std::str::from_utf8(digits).ok());
-        if let Some(digits) = code.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit())) {
-            out.push(u8::from_str_radix(digits, 16).unwrap_or(b'%'));
-            at += 3;
-        } else {
-            out.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use wattspan_core::percent_decoded;
+
 use crate::settings::{Kind, SETTINGS, Setting};
 
 /// Values of settings, each with its origin.
@@ -400,18 +402,6 @@ fn parse_pairs(text: &str) -> Option<Vec<(String, String)>> {
         (!key.is_empty()).then(|| (key.to_owned(), percent_decoded(value.trim())))
     };
     text.split(',').filter(|pair| !pair.trim().is_empty()).map(part).collect()
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let decoded = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%');
-        bytes.push(decoded.unwrap_or(*first));
-        rest = if decoded.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
