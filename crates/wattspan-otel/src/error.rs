@@ -30,6 +30,28 @@ pub enum TelemetryError {
         /// The cause.
         source: io::Error,
     },
+    /// A client key cannot be read.
+    #[error("cannot read the client key {path}")]
+    ClientKey {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A client certificate or key is not one that can be used.
+    #[error("{path} cannot be used as client certificate or key: {reason}")]
+    Identity {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it; nothing of its content.
+        reason: String,
+    },
+    /// Of a client certificate and its key only one is named.
+    #[error("OTEL_EXPORTER_OTLP_{missing} is not set: a client certificate and its key go together")]
+    HalfIdentity {
+        /// The end of the variable's name that is missing.
+        missing: &'static str,
+    },
     /// No thread for exporting.
     #[error("cannot start the export thread")]
     Thread {

@@ -22,7 +22,7 @@
 //!
 //! # Limits
 //! Retries are bounded (30 s for a batch) and nothing is kept on disk: a receiver that is away for longer loses spans.
-//! There are no exemplars, since the SDK records none, no OpenMetrics and no client certificates.
+//! There are no exemplars, since the SDK records none, and no OpenMetrics.
 //! `docs/telemetry.md` has the table of environment variables.
 //!
 //! # Features

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::identity::{Identity, IdentityFiles};
 use super::retry::Patience;
 use crate::TelemetryError;
 use crate::env::{Environment, pairs};
@@ -111,6 +112,7 @@ pub struct Otlp {
     timeout: Option<Duration>,
     retry_for: Option<Duration>,
     certificate: Option<PathBuf>,
+    identity: Option<IdentityFiles>,
     without: Vec<Signal>,
 }
 
@@ -126,6 +128,7 @@ impl fmt::Debug for Otlp {
             .field("timeout", &self.timeout)
             .field("retry_for", &self.retry_for)
             .field("certificate", &self.certificate)
+            .field("client_certificate", &self.identity.as_ref().map(|files| &files.certificate))
             .finish_non_exhaustive()
     }
 }
@@ -185,6 +188,14 @@ impl Otlp {
         self
     }
 
+    /// PEM files of a certificate chain and its private key, to show to a receiver that asks who is there.
+    ///
+    /// The key must be unencrypted: PKCS#8, PKCS#1 or SEC1. No part of it appears in any message.
+    pub fn client_certificate(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        self.identity = Some(IdentityFiles { certificate: certificate.into(), key: key.into() });
+        self
+    }
+
     /// Leaves a signal out.
     pub fn without(mut self, signal: Signal) -> Self {
         self.without.push(signal);
@@ -240,6 +251,10 @@ impl Otlp {
             Signal::Traces | Signal::Logs => self.retry_for.unwrap_or(Duration::from_secs(30)),
         };
         let certificate = self.certificate.as_deref().or_else(|| read("CERTIFICATE").map(Path::new));
+        let identity = match &self.identity {
+            Some(files) => Some(files.read()?),
+            None => IdentityFiles::from_env(signal.upper(), env)?.map(|files| files.read()).transpose()?,
+        };
         Ok(Some(Target {
             signal,
             protocol,
@@ -247,6 +262,7 @@ impl Otlp {
             gzip: compression == Some(Compression::Gzip),
             patience: Patience { timeout, total: retry_for },
             certificate: certificate.map(certificate_of).transpose()?,
+            identity,
             endpoint,
         }))
     }
@@ -277,6 +293,7 @@ pub(crate) struct Target {
     pub(crate) patience: Patience,
     /// PEM.
     pub(crate) certificate: Option<Vec<u8>>,
+    pub(crate) identity: Option<Identity>,
 }
 
 impl Target {

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use tonic::metadata::MetadataMap;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
 
@@ -33,6 +33,9 @@ impl GrpcSender {
             let mut tls = ClientTlsConfig::new().with_native_roots();
             if let Some(pem) = &target.certificate {
                 tls = tls.ca_certificate(Certificate::from_pem(pem));
+            }
+            if let Some(identity) = &target.identity {
+                tls = tls.identity(Identity::from_pem(&identity.certificate, &identity.key));
             }
             endpoint = endpoint.tls_config(tls).map_err(|error| target.unusable(error))?;
         }

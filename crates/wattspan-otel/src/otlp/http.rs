@@ -41,6 +41,13 @@ impl HttpSender {
                 reqwest::Certificate::from_pem_bundle(pem).map_err(|error| target.unusable(error))?;
             builder = builder.tls_certs_merge(certificates);
         }
+        if let Some(identity) = &target.identity {
+            let pem = [identity.key.as_slice(), b"\n", &identity.certificate].concat();
+            // What the parser says may quote the key.
+            let identity = reqwest::Identity::from_pem(&pem)
+                .map_err(|_| target.unusable("the client certificate and its key cannot be used"))?;
+            builder = builder.identity(identity);
+        }
         let client = builder.build().map_err(|error| target.unusable(reason(error)))?;
         let json = target.protocol == Protocol::HttpJson;
         Ok(Self { client, url, headers: target.headers.clone(), json, gzip: target.gzip })

@@ -8,6 +8,7 @@ mod config;
 mod exporters;
 mod grpc;
 mod http;
+mod identity;
 mod payload;
 pub(crate) mod retry;
 
