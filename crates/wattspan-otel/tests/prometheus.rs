@@ -13,8 +13,8 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::MeterProvider as _;
 use support::{Answer, DEADLINE, Stub};
 use wattspan_core::{
-    Bytes, Celsius, CounterSpec, Device, DeviceId, DeviceKind, DeviceSample, Hertz, MonoTime, Ratio, Reading,
-    SampleSink as _, SampleTick, Vendor, Watts,
+    Bytes, Celsius, CounterSpec, Device, DeviceId, DeviceKind, DeviceSample, GpuInstance, Hertz, MonoTime,
+    Ratio, Reading, SampleSink as _, SampleTick, Vendor, Watts,
 };
 use wattspan_otel::prometheus::{DcgmNames, Prometheus, Pushgateway};
 use wattspan_otel::{Telemetry, TelemetryError};
@@ -181,6 +181,58 @@ fn dcgm_names_are_written_as_dcgm_exporter_writes_them() {
     // A GPU that is gone is gone.
     names.sampled(&SampleTick::new(MonoTime::from_nanos(2), SystemTime::UNIX_EPOCH, &samples[..1], &[]));
     assert!(!telemetry.metrics_endpoint().unwrap().render().contains("gpu=\"1\""));
+}
+
+/// A slice of the first GPU of the recording, with memory of its own.
+fn slice(instance: u32, compute: u32, profile: &str, used: u64) -> DeviceSample {
+    let parent = gpu(0);
+    let id = DeviceId::new(format!("MIG-{instance}-{compute}"));
+    let name = format!("NVIDIA H200 MIG {profile}");
+    let mut device = Device::new(id, DeviceKind::GpuPartition, Vendor::Nvidia, name);
+    device.parent = Some(parent.device.id.clone());
+    device.gpu_instance = Some(GpuInstance::new(instance, Some(profile.to_owned())));
+    let mut sample = DeviceSample::new(Arc::new(device), MonoTime::from_nanos(1));
+    sample.gauges.memory_used = mib(used);
+    sample.gauges.memory_total = mib(16_000);
+    sample
+}
+
+#[test]
+fn slices_have_their_gpus_labels_and_are_counted_once() {
+    let names = Arc::new(DcgmNames::new("h"));
+    let telemetry =
+        Telemetry::builder("app").prometheus(Prometheus::new().dcgm(Arc::clone(&names))).build().unwrap();
+    let mut samples = recorded();
+    // Two compute instances of one GPU instance read the same memory.
+    samples.extend([slice(7, 0, "1g.18gb", 6), slice(7, 1, "1g.18gb", 6), slice(9, 0, "3g.71gb", 4_384)]);
+    samples[1].gauges.memory_used = mib(100);
+    names.sampled(&SampleTick::new(MonoTime::from_nanos(1), SystemTime::UNIX_EPOCH, &samples, &[]));
+    let text = telemetry.metrics_endpoint().unwrap().render();
+    let lines = |family: &str| -> Vec<String> {
+        let start = format!("{family}{{");
+        text.lines().filter(|line| line.starts_with(&start)).map(str::to_owned).collect()
+    };
+    // In the order of dcgm-exporter's template: the GPU's labels, then profile and number of the instance.
+    let labels = |profile: &str, id: u32| {
+        format!(
+            "{{gpu=\"0\",UUID=\"GPU-00000000-0000-0000-0000-000000000000\",pci_bus_id=\"00000000:83:00.0\",\
+             device=\"nvidia0\",modelName=\"NVIDIA H200\",GPU_I_PROFILE=\"{profile}\",GPU_I_ID=\"{id}\",\
+             hostname=\"h\",DCGM_FI_DRIVER_VERSION=\"590.48.01\"}}"
+        )
+    };
+    let used = lines("DCGM_FI_DEV_FB_USED");
+    assert_eq!(used.len(), 3, "{used:#?}");
+    assert!(used.contains(&format!("DCGM_FI_DEV_FB_USED{} 6", labels("1g.18gb", 7))), "{used:#?}");
+    assert!(used.contains(&format!("DCGM_FI_DEV_FB_USED{} 4384", labels("3g.71gb", 9))), "{used:#?}");
+    // Summed as dashboards do: the slices of the first GPU, and all of the second.
+    let sum: u64 = used.iter().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(sum, 6 + 4_384 + 100);
+    assert_eq!(lines("DCGM_FI_DEV_FB_FREE").len(), 2);
+    // Power and energy are the boards': two boards, two series, no slice.
+    for family in ["DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"] {
+        let found = lines(family);
+        assert!(found.len() == 2 && found.iter().all(|line| !line.contains("GPU_I_ID")), "{found:#?}");
+    }
 }
 
 #[test]

@@ -1,17 +1,20 @@
 //! dcgm-exporter's common names, so that dashboards made for it light up.
 //!
 //! They come from the device samples and not from the meter: no unit or `total` is put behind them. **Source**
-//! NVIDIA/dcgm-exporter, `etc/default-counters.csv` and its rendering template.
+//! NVIDIA/dcgm-exporter, `etc/default-counters.csv` and `internal/pkg/rendermetrics/render_metrics.go`.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wattspan_core::{Device, DeviceKind, DeviceSample, Reading, SampleSink, SampleTick};
+use wattspan_core::{Device, DeviceKind, DeviceSample, GpuInstance, Reading, SampleSink, SampleTick};
 
 /// Keeps the last figures of every GPU, and writes them under dcgm-exporter's names.
 ///
-/// A device that is no longer sampled is gone from the next scrape. MIG slices are left out: the names have no place
-/// for their identity here.
+/// A device that is no longer sampled is gone from the next scrape.
+///
+/// A MIG device has its GPU's labels and, as dcgm-exporter has it, `GPU_I_PROFILE` and `GPU_I_ID`. A figure that the
+/// slices of a GPU have, such as memory, is written for them and not for the GPU, so that a dashboard's sum counts it
+/// once; what only the board has, such as power, is written for the GPU alone and never repeated for its slices.
 #[derive(Debug, Default)]
 pub struct DcgmNames {
     hostname: String,
@@ -20,7 +23,9 @@ pub struct DcgmNames {
 
 #[derive(Debug)]
 struct Gpu {
+    /// Whose labels it has: a slice those of its GPU.
     device: Arc<Device>,
+    slice: Option<GpuInstance>,
     figures: [Option<f64>; FAMILIES.len()],
 }
 
@@ -140,20 +145,30 @@ impl DcgmNames {
     pub(super) fn render(&self, text: &mut String) {
         let gpus = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
         for (at, family) in FAMILIES.iter().enumerate() {
-            let mut samples = gpus.iter().filter_map(|gpu| Some((gpu, gpu.figures[at]?))).peekable();
+            let has = |gpu: &Gpu| gpu.figures[at].is_some();
+            let in_slices = |board: &Gpu| {
+                let of_board = |gpu: &&Gpu| gpu.slice.is_some() && gpu.device.id == board.device.id;
+                board.slice.is_none() && gpus.iter().filter(of_board).any(has)
+            };
+            let mut samples = gpus
+                .iter()
+                .filter(|gpu| !in_slices(gpu))
+                .filter_map(|gpu| Some((gpu, gpu.figures[at]?)))
+                .peekable();
             if samples.peek().is_none() {
                 continue;
             }
             let Family { name, kind, help, decimals, .. } = family;
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
             for (gpu, value) in samples {
-                let labels = self.labels(&gpu.device);
+                let labels = self.labels(gpu);
                 let _ = writeln!(text, "{name}{{{labels}}} {value:.decimals$}");
             }
         }
     }
 
-    fn labels(&self, device: &Device) -> String {
+    fn labels(&self, gpu: &Gpu) -> String {
+        let device = &gpu.device;
         let mut labels = String::new();
         let mut add = |name: &str, value: &str| {
             let comma = if labels.is_empty() { "" } else { "," };
@@ -172,6 +187,11 @@ impl DcgmNames {
             add("device", &format!("nvidia{index}"));
         }
         add("modelName", &device.name);
+        if let Some(slice) = &gpu.slice {
+            // dcgm-exporter always has one; without it the label would make the slice look like its GPU.
+            add("GPU_I_PROFILE", slice.profile.as_deref().unwrap_or_default());
+            add("GPU_I_ID", &slice.id.to_string());
+        }
         add("hostname", &self.hostname);
         if let Some(version) = &device.driver_version {
             add("DCGM_FI_DRIVER_VERSION", version);
@@ -188,11 +208,30 @@ fn long_address(address: &str) -> String {
 
 impl SampleSink for DcgmNames {
     fn sampled(&self, tick: &SampleTick<'_>) {
-        let gpus = tick.samples.iter().filter(|sample| sample.device.kind == DeviceKind::Gpu).map(|sample| {
-            let figures = FAMILIES.each_ref().map(|family| (family.figure)(sample));
-            Gpu { device: Arc::clone(&sample.device), figures }
-        });
-        let gpus: Vec<Gpu> = gpus.collect();
+        let figures = |sample| FAMILIES.each_ref().map(|family| (family.figure)(sample));
+        let mut gpus: Vec<Gpu> = Vec::new();
+        for sample in tick.samples {
+            let device = &sample.device;
+            match (device.kind, &device.gpu_instance) {
+                (DeviceKind::Gpu, _) => {
+                    gpus.push(Gpu { device: Arc::clone(device), slice: None, figures: figures(sample) });
+                }
+                (DeviceKind::GpuPartition, Some(slice)) => {
+                    let board =
+                        tick.samples.iter().find(|board| device.parent.as_ref() == Some(&board.device.id));
+                    // Compute instances of one GPU instance share its memory and its labels.
+                    let known = |gpu: &Gpu| {
+                        Some(&gpu.device.id) == device.parent.as_ref()
+                            && gpu.slice.as_ref().is_some_and(|known| known.id == slice.id)
+                    };
+                    if let Some(board) = board.filter(|_| !gpus.iter().any(known)) {
+                        let (device, slice) = (Arc::clone(&board.device), Some(slice.clone()));
+                        gpus.push(Gpu { device, slice, figures: figures(sample) });
+                    }
+                }
+                _ => {}
+            }
+        }
         *self.gpus.lock().unwrap_or_else(PoisonError::into_inner) = gpus;
     }
 }
