@@ -101,7 +101,8 @@ impl RunAggregate {
         row.total_tests = self.results;
         row.successful_tests = self.success;
         row.failed_tests = self.results - self.success;
-        row.success_rate = share(self.success, self.results).map(|share| share * 100.0);
+        // In one step, so that it is the number that others get.
+        row.success_rate = (self.results > 0).then(|| self.success as f64 * 100.0 / self.results as f64);
         row.pass_at_1 = share(self.passed, self.prompts);
         row.evaluated_prompts = self.prompts;
         row.passed_prompts = self.passed;

@@ -22,3 +22,5 @@ pub use rows::Rows;
 pub(crate) use fault::at;
 #[cfg(feature = "parquet")]
 pub(crate) use files::{Part, Whole, beside, split};
+#[cfg(feature = "parquet")]
+pub(crate) use scan::{items, members};

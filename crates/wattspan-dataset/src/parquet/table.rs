@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use arrow_json::ReaderBuilder;
 use arrow_json::reader::Decoder;
 use parquet::arrow::ArrowWriter;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use wattspan_core::{Row, SinkError, Table};
 
 use super::{properties, refused, schema, unwritten};
-use crate::json::{Whole, at, beside};
+use crate::json::{Whole, at, beside, items, members};
 use crate::{Column, ColumnType, JsonRun, ReplayError, columns};
 
 /// Writes one table as a Parquet file, with the columns that [`columns`] lists; what else a row holds is left out. Some
@@ -29,6 +29,7 @@ pub struct ParquetTable {
     waiting: usize,
     rows: u64,
     json: Vec<u8>,
+    text: Vec<u8>,
 }
 
 impl ParquetTable {
@@ -46,7 +47,17 @@ impl ParquetTable {
             .with_batch_size(BATCH)
             .build_decoder()
             .map_err(|error| refused(&path, &error))?;
-        Ok(Self { table, path, whole, writer, decoder, waiting: 0, rows: 0, json: Vec::new() })
+        Ok(Self {
+            table,
+            path,
+            whole,
+            writer,
+            decoder,
+            waiting: 0,
+            rows: 0,
+            json: Vec::new(),
+            text: Vec::new(),
+        })
     }
 
     /// Adds rows.
@@ -82,11 +93,13 @@ impl ParquetTable {
     /// Adds a row that is JSON already.
     pub(crate) fn add(&mut self, row: &[u8]) -> Result<(), SinkError> {
         if has_map(columns(self.table)) {
-            let mut value: Value =
-                serde_json::from_slice(row).map_err(|error| refused(&self.path, &error))?;
-            maps_to_text(&mut value, columns(self.table));
-            let text = serde_json::to_vec(&value).map_err(|error| refused(&self.path, &error))?;
-            self.decode(&text)?;
+            let mut text = std::mem::take(&mut self.text);
+            text.clear();
+            let written = maps_to_text(row, ColumnType::Struct(columns(self.table)), &mut text);
+            let added =
+                written.map_err(|error| refused(&self.path, &error)).and_then(|()| self.decode(&text));
+            self.text = text;
+            added?;
         } else {
             self.decode(row)?;
         }
@@ -151,36 +164,51 @@ impl JsonRun {
 }
 
 fn has_map(columns: &[Column]) -> bool {
-    fn holds(kind: ColumnType) -> bool {
-        match kind {
-            ColumnType::Map => true,
-            ColumnType::List(item) => holds(*item),
-            ColumnType::Struct(columns) => has_map(columns),
-            _ => false,
-        }
-    }
-    columns.iter().any(|column| holds(column.kind))
+    columns.iter().any(|column| holds_map(column.kind))
 }
 
-fn maps_to_text(row: &mut Value, columns: &[Column]) {
-    for column in columns {
-        if let Some(value) = row.get_mut(column.name) {
-            map_to_text(value, column.kind);
-        }
-    }
-}
-
-fn map_to_text(value: &mut Value, kind: ColumnType) {
+fn holds_map(kind: ColumnType) -> bool {
     match kind {
-        ColumnType::Map if !value.is_null() => *value = Value::String(value.to_string()),
-        ColumnType::Struct(columns) => maps_to_text(value, columns),
-        ColumnType::List(item) => {
-            for value in value.as_array_mut().into_iter().flatten() {
-                map_to_text(value, *item);
-            }
-        }
-        _ => {}
+        ColumnType::Map => true,
+        ColumnType::List(item) => holds_map(*item),
+        ColumnType::Struct(columns) => has_map(columns),
+        _ => false,
     }
+}
+
+/// Copies a value, and makes text of what stands where the schema has a map.
+fn maps_to_text(value: &[u8], kind: ColumnType, into: &mut Vec<u8>) -> serde_json::Result<()> {
+    match (kind, value.first()) {
+        (ColumnType::Map, Some(b'{')) => {
+            let value: &RawValue = serde_json::from_slice(value)?;
+            serde_json::to_writer(into, value.get())?;
+        }
+        (ColumnType::Struct(columns), Some(b'{')) => {
+            let mut before = b'{';
+            for (name, value) in members(value) {
+                let column = columns.iter().find(|column| column.name.as_bytes() == name);
+                // What is no column has no place.
+                let Some(column) = column else { continue };
+                into.extend_from_slice(&[before, b'"']);
+                into.extend_from_slice(name);
+                into.extend_from_slice(b"\":");
+                maps_to_text(value, column.kind, into)?;
+                before = b',';
+            }
+            into.extend_from_slice(if before == b'{' { b"{}" } else { b"}" });
+        }
+        (ColumnType::List(item), Some(b'[')) if holds_map(*item) => {
+            let mut before = b'[';
+            for value in items(value) {
+                into.push(before);
+                maps_to_text(value, *item, into)?;
+                before = b',';
+            }
+            into.extend_from_slice(if before == b'[' { b"[]" } else { b"]" });
+        }
+        _ => into.extend_from_slice(value),
+    }
+    Ok(())
 }
 
 /// Rows that are turned into columns at once.
