@@ -14,16 +14,13 @@ pub fn percent_decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
         let digit = |at: usize| tail.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-        match (first, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                // Two hexadecimal digits fit into a byte.
-                bytes.push((high * 16 + low) as u8);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
+        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
+            // Two hexadecimal digits fit into a byte.
+            bytes.push((high * 16 + low) as u8);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
