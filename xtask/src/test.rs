@@ -38,7 +38,7 @@ pub fn command(args: &[String]) -> Outcome {
     for (name, work) in chosen {
         parts.run(name, || work(&mut counts));
     }
-    print!("{}", parts.report());
+    print!("{}{}", parts.report(), counts.failures());
     let outcome = parts.outcome();
     if let Err(failed) = &outcome {
         println!("{failed}");
