@@ -10,6 +10,9 @@ use crate::{GpuSummary, LeaderboardRow, MetricRow, Quantiles, ResultRow, TraceRo
 ///
 /// Totals over GPUs are sums over GPUs at the same moment (rows with the same `timestamp_unix_nano`, which come one after
 /// the other), never the largest single one. Measured and estimated energy stay apart. What no row has stays absent.
+///
+/// Every row that is added counts: of a case that was run again and replaced its row, add the last one only, or leave the sums to
+/// [`JsonDataset`](crate::JsonDataset), which makes them of what it keeps.
 #[derive(Clone, Debug, Default)]
 pub struct RunAggregate {
     results: u64,

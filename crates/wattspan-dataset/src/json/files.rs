@@ -55,6 +55,8 @@ pub(crate) fn write(
         whole.rename()?;
     }
     sync_folder(folder)?;
+    // The folder may be new as well.
+    sync_folder(folder.parent().unwrap_or(Path::new("")))?;
     let path = &journal.path;
     fs::remove_file(path).map_err(|error| at("remove its journal", path, &error))?;
     sync_folder(folder)

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use wattspan_core::{Cell, Row, RunId, SinkError, Table};
 
+use super::dataset::run_of;
 use super::fault::{at, fatal};
 use super::keys::{Recent, key, live_key};
 
@@ -89,7 +90,7 @@ impl Journal {
         lock(&file, path)?;
         let length = file.metadata().map_err(open)?.len();
         let mut journal = Self::with(path, run, Box::new(file));
-        let found = if length == 0 { None } else { journal.index()? };
+        let found = if length == 0 { None } else { journal.index(Some(run))? };
         match found {
             None => {
                 // Nothing, or a first line that a crash cut off: there is no row yet.
@@ -120,7 +121,9 @@ impl Journal {
         let placeholder =
             RunId::new("unknown").map_err(|error| fatal("open its journal", error.to_string(), ""))?;
         let mut journal = Self::with(path, &placeholder, Box::new(file));
-        journal.run = journal.index()?.ok_or_else(|| {
+        let named = path.parent().and_then(|folder| run_of(folder.file_name()?.to_str()?));
+        let named = named.and_then(|run| RunId::new(run).ok());
+        journal.run = journal.index(named.as_ref())?.ok_or_else(|| {
             fatal(
                 "recover a run",
                 format!("{} holds no rows", path.display()),
@@ -146,8 +149,9 @@ impl Journal {
         }
     }
 
-    /// Reads all lines, cuts off the part of one that a crash left at the end, and answers which run it is.
-    fn index(&mut self) -> Result<Option<RunId>, SinkError> {
+    /// Reads all lines, cuts off the part of one that a crash left at the end, and answers which run it is: none when there
+    /// is no whole line. `likely` is the run where the first line is damaged.
+    fn index(&mut self, likely: Option<&RunId>) -> Result<Option<RunId>, SinkError> {
         let fault = |path: &Path, error: &io::Error| at("read its journal", path, error);
         let file = File::open(&self.path).map_err(|error| fault(&self.path, &error))?;
         let total = file.metadata().map_err(|error| fault(&self.path, &error))?.len();
@@ -159,9 +163,7 @@ impl Journal {
             reader.read_until(b'\n', &mut line).map_err(|error| fault(&self.path, &error))?;
             let Some(body) = line.strip_suffix(b"\n") else { break };
             if run.is_none() {
-                let header = serde_json::from_slice::<Header>(body).ok();
-                let Some(header) = header.filter(|header| header.journal == FORMAT) else { break };
-                run = Some(header.run_id);
+                run = Some(self.header(body, likely)?);
             } else if !self.index_line(body) {
                 self.damaged.insert(self.length);
             }
@@ -171,6 +173,26 @@ impl Journal {
             self.storage.truncate(self.length).map_err(|error| fault(&self.path, &error))?;
         }
         Ok(run)
+    }
+
+    /// The run in the first line. What cannot be read is never taken for an empty journal, since rows may follow.
+    fn header(&self, body: &[u8], likely: Option<&RunId>) -> Result<RunId, SinkError> {
+        let unknown = |reason: &str, remedy: &'static str| {
+            fatal("read its journal", format!("{}: {reason}", self.path.display()), remedy)
+        };
+        match serde_json::from_slice::<Header>(body) {
+            Ok(header) if header.journal == FORMAT => Ok(header.run_id),
+            Ok(_) => Err(unknown(
+                "another version of this program wrote it",
+                "use that version, or choose another output folder",
+            )),
+            Err(_) => likely.cloned().ok_or_else(|| {
+                unknown(
+                    "its first line is damaged",
+                    "name its folder YYYYMMDD_HHMMSS_RUN, which tells the run too, or choose another output folder",
+                )
+            }),
+        }
     }
 
     /// Whether a line is whole.

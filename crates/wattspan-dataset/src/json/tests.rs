@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wattspan_core::{Cell, DatasetSink, Row, RunId, SinkError, Table};
 
-use super::journal::Storage;
+use proptest::prelude::*;
+
+use super::journal::{Journal, Storage};
 use super::{JsonDataset, JsonRun};
 use crate::{ResultRow, TableRow};
 
@@ -91,4 +93,133 @@ fn a_metric_row_that_was_not_written_is_not_taken_for_a_repetition() {
     now(sink.write(Table::Metrics, &rows)).unwrap();
     let place = now(sink.finish(&Cell::Null)).unwrap();
     assert_eq!(JsonRun::open(place).metrics().unwrap().len(), 1);
+}
+
+/// Eight rows of three tables and the metadata, whose keys differ in more than one place.
+fn journal(folder: &std::path::Path) -> Vec<u8> {
+    let row = |name: &'static str, value: &str| {
+        Row(vec![(name.into(), Cell::Text(value.to_owned().into())), ("x".into(), Cell::Text("é\n".into()))])
+    };
+    let path = folder.join("journal.ndjson");
+    let mut journal = Journal::open(&path, &RunId::new("r").unwrap()).unwrap();
+    journal.write(Table::Results, &["aaa", "bbb", "ccc"].map(|task| row("task_id", task))).unwrap();
+    journal.write(Table::Traces, &["ddd", "eee"].map(|trace| row("trace_id", trace))).unwrap();
+    journal.write(Table::Metrics, &["fff", "ggg", "hhh"].map(|time| row("timestamp", time))).unwrap();
+    journal.write_metadata(&Cell::Map(vec![("note".into(), Cell::Null)])).unwrap();
+    drop(journal);
+    std::fs::read(path).unwrap()
+}
+
+/// All rows of a journal as lines.
+fn rows(journal: &Journal) -> Vec<Vec<u8>> {
+    let mut rows = Vec::new();
+    for table in Table::ALL {
+        let before = rows.len();
+        journal
+            .each(table, |json| {
+                rows.push([b"{\"", table.as_str().as_bytes(), b"\":", json, b"}"].concat());
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(journal.rows(table), (rows.len() - before) as u64);
+    }
+    if let Some(metadata) = journal.metadata().unwrap() {
+        rows.push([b"{\"metadata\":", metadata.as_slice(), b"}"].concat());
+    }
+    rows
+}
+
+#[test]
+fn a_journal_cut_at_any_byte_has_all_whole_lines_and_goes_on() {
+    let base = tempfile::tempdir().unwrap();
+    let whole = journal(base.path());
+    let lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').collect();
+    let run = RunId::new("r").unwrap();
+    let path = base.path().join("journal.ndjson");
+    let header = lines[0].len() + 1;
+    for cut in 0..=whole.len() {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let kept = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+        let expected: Vec<Vec<u8>> = lines[..kept].iter().skip(1).map(|line| line.to_vec()).collect();
+        match Journal::recover(&path) {
+            Ok(recovered) => assert_eq!(rows(&recovered), expected, "cut at {cut}"),
+            Err(error) => {
+                assert!(cut < header, "cut at {cut}: {error}");
+                assert!(error.to_string().contains("delete the folder"), "{error}");
+            }
+        }
+        // Cut there again, it takes what comes next.
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let mut resumed = Journal::open(&path, &run).unwrap();
+        assert_eq!(rows(&resumed), expected, "cut at {cut}");
+        resumed.write(Table::Leaderboard, &[Row(vec![("run_id".into(), Cell::Text("r".into()))])]).unwrap();
+        drop(resumed);
+        let found = rows(&Journal::open(&path, &run).unwrap());
+        assert_eq!(found.len(), expected.len() + 1, "cut at {cut}");
+        assert!(found.contains(&br#"{"leaderboard":{"run_id":"r"}}"#.to_vec()), "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_first_line_of_another_version_or_damaged_never_loses_rows() {
+    let base = tempfile::tempdir().unwrap();
+    let whole = journal(base.path());
+    let path = base.path().join("journal.ndjson");
+    let run = RunId::new("r").unwrap();
+    let text = String::from_utf8(whole).unwrap();
+    let changed = |from: &str, to: &str| {
+        let text = text.replacen(from, to, 1);
+        std::fs::write(&path, &text).unwrap();
+        text
+    };
+    let before = changed("\"journal\":1", "\"journal\":2");
+    for error in [Journal::open(&path, &run).err(), Journal::recover(&path).err()] {
+        assert!(error.unwrap().to_string().contains("another version"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
+    }
+    let before = changed("\"journal\":1", "\"jour");
+    assert_eq!(rows(&Journal::open(&path, &run).unwrap()).len(), 9);
+    let error = Journal::recover(&path).err().unwrap().to_string();
+    assert!(error.contains("its first line is damaged"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
+    // The folder's name tells the run.
+    let folder = base.path().join("20260101_000000_named");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::rename(&path, folder.join("journal.ndjson")).unwrap();
+    assert_eq!(JsonDataset::recover(&folder).unwrap().run.as_str(), "named");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_damaged_byte_costs_the_lines_that_it_touches(at in any::<prop::sample::Index>(), byte: u8) {
+        let base = tempfile::tempdir().unwrap();
+        let mut damaged = journal(base.path());
+        let whole = damaged.clone();
+        let at = at.index(damaged.len());
+        damaged[at] = byte;
+        let path = base.path().join("journal.ndjson");
+        std::fs::write(&path, &damaged).unwrap();
+        let found = rows(&match Journal::open(&path, &RunId::new("r").unwrap()) {
+            Ok(journal) => journal,
+            // The first line may say now that it is of another run or version; then nothing is touched.
+            Err(_) => {
+                prop_assert!(!whole[..at].contains(&b'\n'));
+                prop_assert_eq!(std::fs::read(&path).unwrap(), damaged);
+                return Ok(());
+            }
+        });
+        let mut start = 0;
+        for line in whole.split_inclusive(|byte| *byte == b'\n') {
+            let end = start + line.len();
+            // A line break that goes joins two lines.
+            let is_touched = (start..end).contains(&at) || (at + 1 == start && byte != b'\n');
+            if start > 0 && !is_touched {
+                let line = line.strip_suffix(b"\n").unwrap().to_vec();
+                prop_assert!(found.contains(&line), "{}", String::from_utf8_lossy(&line));
+            }
+            start = end;
+        }
+    }
 }
