@@ -70,7 +70,7 @@ pub async fn run_evaluation(
     retry(async || run.sink.create(recorder.run()).await).await?;
     progress.event(&Event::Planned { total: run.total, finished: run.done });
     let sampling = Sampling(recorder);
-    if run.warm_up(stop).await {
+    if run.plan.len() > 0 && run.warm_up(stop).await {
         recorder.sample(true);
         run.cases(stop).await?;
     }
@@ -186,9 +186,6 @@ impl<'a> Run<'a> {
     /// Requests that nobody counts. Answers whether cases may follow.
     async fn warm_up(&mut self, stop: &Stop) -> bool {
         let total = u64::from(self.evaluation.warm_up);
-        if self.plan.len() == 0 {
-            return true;
-        }
         for (done, case) in (1..=total).zip(self.evaluation.cases.as_slice().iter().cycle()) {
             let warmed = tokio::select! {
                 biased;
