@@ -5,7 +5,6 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opentelemetry::KeyValue;
 use opentelemetry::metrics::MeterProvider as _;
 use opentelemetry_sdk::metrics::data::{
     AggregatedMetrics, GaugeDataPoint, MetricData, ResourceMetrics, ScopeMetrics,
@@ -17,55 +16,9 @@ use wattspan_core::{
 };
 use wattspan_energy::Overhead;
 use wattspan_monitor::{Monitor, PerformanceMonitor};
-use wattspan_semconv::conformance::{Attributes, Checker, Metric, Telemetry, Value};
-use wattspan_semconv::{Instrument, Profile, ValueType};
-use wattspan_testkit::{FakeCollector, FakeIntensity, FakePrices};
-
-fn attributes<'a>(list: impl Iterator<Item = &'a KeyValue>) -> Attributes {
-    list.map(|pair| {
-        let value = match &pair.value {
-            opentelemetry::Value::I64(number) => Value::Int(*number),
-            opentelemetry::Value::F64(number) => Value::Double(*number),
-            opentelemetry::Value::Bool(truth) => Value::Bool(*truth),
-            other => Value::String(other.as_str().into_owned()),
-        };
-        (pair.key.as_str().to_owned(), value)
-    })
-    .collect()
-}
-
-fn neutral<T: Copy>(
-    metric: &opentelemetry_sdk::metrics::data::Metric,
-    data: &MetricData<T>,
-    kind: ValueType,
-) -> Metric {
-    let mut buckets = None;
-    let (instrument, points) = match data {
-        MetricData::Gauge(gauge) => {
-            (Instrument::Gauge, gauge.data_points().map(|point| attributes(point.attributes())).collect())
-        }
-        MetricData::Sum(sum) => (
-            if sum.is_monotonic() { Instrument::Counter } else { Instrument::UpDownCounter },
-            sum.data_points().map(|point| attributes(point.attributes())).collect(),
-        ),
-        MetricData::Histogram(histogram) => {
-            buckets = histogram.data_points().next().map(|point| point.bounds().collect());
-            (
-                Instrument::Histogram,
-                histogram.data_points().map(|point| attributes(point.attributes())).collect(),
-            )
-        }
-        MetricData::ExponentialHistogram(_) => unreachable!("buckets are explicit"),
-    };
-    Metric {
-        name: metric.name().to_owned(),
-        unit: metric.unit().to_owned(),
-        instrument,
-        value_type: Some(kind),
-        buckets,
-        points,
-    }
-}
+use wattspan_semconv::Profile;
+use wattspan_semconv::conformance::{Checker, Metric, Telemetry};
+use wattspan_testkit::{FakeCollector, FakeIntensity, FakePrices, neutral};
 
 /// Plays ten seconds and answers with what was exported.
 fn exported(profile: Profile, smoltrace: bool, collector: FakeCollector) -> Vec<Metric> {
@@ -95,12 +48,7 @@ fn exported(profile: Profile, smoltrace: bool, collector: FakeCollector) -> Vec<
     provider.force_flush().unwrap();
     let resource = exporter.get_finished_metrics().unwrap();
     let all = resource.iter().flat_map(ResourceMetrics::scope_metrics).flat_map(ScopeMetrics::metrics);
-    all.map(|metric| match metric.data() {
-        AggregatedMetrics::F64(data) => neutral(metric, data, ValueType::Double),
-        AggregatedMetrics::U64(data) => neutral(metric, data, ValueType::Int),
-        AggregatedMetrics::I64(data) => neutral(metric, data, ValueType::Int),
-    })
-    .collect()
+    all.map(neutral::metric).collect()
 }
 
 #[track_caller]

@@ -60,6 +60,7 @@ mod fakes;
 mod http;
 pub mod hub_stub;
 mod llama_server;
+pub mod neutral;
 pub mod peers;
 pub mod tape;
 mod tree;

@@ -1,20 +1,20 @@
-//! A rig of in-memory exporters, and the adapter from the SDK's types to the checker's neutral ones.
+//! A rig of in-memory exporters.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use opentelemetry::logs::{AnyValue, LoggerProvider as _};
+use opentelemetry::logs::LoggerProvider as _;
 use opentelemetry::metrics::MeterProvider as _;
-use opentelemetry::trace::{SpanKind, Status, TracerProvider as _};
-use opentelemetry::{Array, KeyValue, Value};
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry::{KeyValue, Value};
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLogRecord, SdkLoggerProvider};
-use opentelemetry_sdk::metrics::data::{AggregatedMetrics, HistogramDataPoint, MetricData};
+use opentelemetry_sdk::metrics::data::{self, AggregatedMetrics, MetricData, SumDataPoint};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, Sampler, SdkTracerProvider, SpanData};
 use wattspan_core::{Begin, Finish, InferenceObserver, Probe, ScriptedClock, Settlement};
 use wattspan_genai::{GenAi, GenAiBuilder, LogEvents, Profile};
-use wattspan_semconv::conformance::{self, Event, Metric, Span, Telemetry};
-use wattspan_semconv::{Instrument, ValueType};
+use wattspan_semconv::conformance::{self, Metric, Telemetry};
+use wattspan_testkit::neutral;
 
 /// Providers whose output stays in memory, and a clock that stands still.
 pub(crate) struct Rig {
@@ -37,6 +37,11 @@ pub(crate) struct Point {
 }
 
 impl Point {
+    fn new<'a>(attributes: impl Iterator<Item = &'a KeyValue>, count: u64, sum: f64) -> Self {
+        let text = |pair: &KeyValue| (pair.key.as_str().to_owned(), pair.value.as_str().into_owned());
+        Self { attributes: attributes.map(text).collect(), count, sum }
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
@@ -142,9 +147,9 @@ impl Rig {
     #[track_caller]
     pub(crate) fn check(&self) {
         let telemetry = Telemetry {
-            spans: self.spans().iter().map(span).collect(),
+            spans: self.spans().iter().map(neutral::span).collect(),
             metrics: self.metrics().into_iter().map(|(metric, _)| metric).collect(),
-            events: self.logs().iter().map(log).collect(),
+            events: self.logs().iter().map(neutral::log).collect(),
             ..Telemetry::default()
         };
         let violations = conformance::check(self.profile, &telemetry);
@@ -166,141 +171,27 @@ pub(crate) fn names(attributes: &[KeyValue]) -> Vec<&str> {
     attributes.iter().map(|pair| pair.key.as_str()).collect()
 }
 
-fn span(data: &SpanData) -> Span {
-    Span {
-        name: data.name.to_string(),
-        kind: match data.span_kind {
-            SpanKind::Internal => wattspan_semconv::SpanKind::Internal,
-            SpanKind::Client => wattspan_semconv::SpanKind::Client,
-            SpanKind::Server => wattspan_semconv::SpanKind::Server,
-            SpanKind::Producer => wattspan_semconv::SpanKind::Producer,
-            SpanKind::Consumer => wattspan_semconv::SpanKind::Consumer,
-        },
-        status: match data.status {
-            Status::Unset => conformance::Status::Unset,
-            Status::Ok => conformance::Status::Ok,
-            Status::Error { .. } => conformance::Status::Error,
-        },
-        attributes: data.attributes.iter().map(pair).collect(),
-        events: data
-            .events
-            .iter()
-            .map(|event| Event {
-                name: event.name.to_string(),
-                severity: None,
-                attributes: event.attributes.iter().map(pair).collect(),
-            })
-            .collect(),
-    }
-}
-
-fn pair(pair: &KeyValue) -> (String, conformance::Value) {
-    use conformance::Value as Neutral;
-    let value = match &pair.value {
-        Value::Bool(value) => Neutral::Bool(*value),
-        Value::I64(value) => Neutral::Int(*value),
-        Value::F64(value) => Neutral::Double(*value),
-        Value::String(value) => Neutral::String(value.as_str().to_owned()),
-        Value::Array(Array::String(items)) => {
-            Neutral::Array(items.iter().map(|item| Neutral::String(item.as_str().to_owned())).collect())
-        }
-        other => panic!("no attribute of ours is {other:?}"),
+fn metric(metric: &data::Metric) -> (Metric, Vec<Point>) {
+    let points = match metric.data() {
+        AggregatedMetrics::F64(data) => points(data, |value| value),
+        AggregatedMetrics::U64(data) => points(data, |value| value as f64),
+        AggregatedMetrics::I64(data) => points(data, |value| value as f64),
     };
-    (pair.key.as_str().to_owned(), value)
+    (neutral::metric(metric), points)
 }
 
-fn log(record: &SdkLogRecord) -> Event {
-    Event {
-        name: record.event_name().unwrap_or_default().to_owned(),
-        severity: record.severity_number().map(|severity| severity as u8),
-        attributes: record
-            .attributes_iter()
-            .map(|(key, value)| (key.as_str().to_owned(), neutral(value)))
-            .collect(),
-    }
-}
-
-fn neutral(value: &AnyValue) -> conformance::Value {
-    use conformance::Value as Neutral;
-    match value {
-        AnyValue::Int(value) => Neutral::Int(*value),
-        AnyValue::Double(value) => Neutral::Double(*value),
-        AnyValue::String(value) => Neutral::String(value.as_str().to_owned()),
-        AnyValue::Boolean(value) => Neutral::Bool(*value),
-        AnyValue::Bytes(bytes) => Neutral::Bytes(bytes.to_vec()),
-        AnyValue::ListAny(items) => Neutral::Array(items.iter().map(neutral).collect()),
-        AnyValue::Map(fields) => Neutral::Map(
-            fields.iter().map(|(key, value)| (key.as_str().to_owned(), neutral(value))).collect(),
-        ),
-        other => panic!("unknown value {other:?}"),
-    }
-}
-
-fn metric(metric: &opentelemetry_sdk::metrics::data::Metric) -> (Metric, Vec<Point>) {
-    let (instrument, value_type, buckets, points) = match metric.data() {
-        AggregatedMetrics::F64(data) => {
-            let (instrument, buckets, points) = data_points(data, |value| value);
-            (instrument, ValueType::Double, buckets, points)
-        }
-        AggregatedMetrics::U64(data) => {
-            let (instrument, buckets, points) = data_points(data, |value| value as f64);
-            (instrument, ValueType::Int, buckets, points)
-        }
-        AggregatedMetrics::I64(data) => {
-            let (instrument, buckets, points) = data_points(data, |value| value as f64);
-            (instrument, ValueType::Int, buckets, points)
-        }
-    };
-    let neutral = Metric {
-        name: metric.name().to_owned(),
-        unit: metric.unit().to_owned(),
-        instrument,
-        value_type: Some(value_type),
-        buckets,
-        points: points.iter().map(|(attributes, _, _)| attributes.iter().map(pair).collect()).collect(),
-    };
-    let points = points
-        .into_iter()
-        .map(|(attributes, count, sum)| Point {
-            attributes: attributes
-                .iter()
-                .map(|pair| (pair.key.as_str().to_owned(), pair.value.as_str().into_owned()))
-                .collect(),
-            count,
-            sum,
-        })
-        .collect();
-    (neutral, points)
-}
-
-type RawPoints = Vec<(Vec<KeyValue>, u64, f64)>;
-
-fn data_points<T: Copy>(
-    data: &MetricData<T>,
-    number: impl Fn(T) -> f64,
-) -> (Instrument, Option<Vec<f64>>, RawPoints) {
+fn points<T: Copy>(data: &MetricData<T>, number: impl Fn(T) -> f64) -> Vec<Point> {
+    let one = |point: &SumDataPoint<T>| Point::new(point.attributes(), 1, number(point.value()));
     match data {
-        MetricData::Sum(sum) => {
-            let instrument = if sum.is_monotonic() { Instrument::Counter } else { Instrument::UpDownCounter };
-            let points = sum
-                .data_points()
-                .map(|point| (point.attributes().cloned().collect(), 1, number(point.value())));
-            (instrument, None, points.collect())
-        }
-        MetricData::Histogram(histogram) => {
-            let bounds = |point: &HistogramDataPoint<T>| point.bounds().collect::<Vec<f64>>();
-            let buckets = histogram.data_points().next().map(bounds);
-            let points = histogram
-                .data_points()
-                .map(|point| (point.attributes().cloned().collect(), point.count(), number(point.sum())));
-            (Instrument::Histogram, buckets, points.collect())
-        }
-        MetricData::Gauge(gauge) => {
-            let points = gauge
-                .data_points()
-                .map(|point| (point.attributes().cloned().collect(), 1, number(point.value())));
-            (Instrument::Gauge, None, points.collect())
-        }
+        MetricData::Sum(sum) => sum.data_points().map(one).collect(),
+        MetricData::Histogram(histogram) => histogram
+            .data_points()
+            .map(|point| Point::new(point.attributes(), point.count(), number(point.sum())))
+            .collect(),
+        MetricData::Gauge(gauge) => gauge
+            .data_points()
+            .map(|point| Point::new(point.attributes(), 1, number(point.value())))
+            .collect(),
         MetricData::ExponentialHistogram(_) => panic!("boundaries are explicit"),
     }
 }
