@@ -89,6 +89,7 @@
 //! | `… proc add PID BYTES [kind C] [gi N] [ci N] [util SM MEM]` · `proc del PID` · `proc clear` | processes: `na` for unknown bytes, kinds `C`, `G`, `M` |
 //! | `… mig on` · `off` · `unsupported` | MIG mode |
 //! | `… mig add BYTES [used N] [reserved N] [gi N] [ci N] [sms N] [slices N] [uuid S] [name TEXT]` | a MIG device |
+//! | `… mig remove J` | takes the MIG device with that number away; later ones move up, and its handle is no more |
 //! | `… mig J err …` · `mig J ok …` · `mig J memory …` | one of them |
 //! | `… err …` · `ok …` | as above, on this GPU; `field:186` is one field value |
 //! | `… lost` | every call on the GPU answers 15, and the next initialisation does not find it |

@@ -235,6 +235,29 @@ fn mig_devices_have_memory_and_no_power() {
 }
 
 #[test]
+fn a_mig_device_that_is_taken_away_leaves_the_others_their_handles() {
+    let fake = FakeNvml::new().unwrap();
+    let small = MigDevice { memory: 10 * GIB, ..MigDevice::default() };
+    let gpu = fake.gpu(0).mig(true).unwrap();
+    let gpu =
+        gpu.mig_device(&small).unwrap().mig_device(&MigDevice { memory: 20 * GIB, ..small.clone() }).unwrap();
+    let nvml = driver(&fake);
+    let parent = first(&nvml);
+    let (one, two) = (parent.mig_device_by_index(0).unwrap(), parent.mig_device_by_index(1).unwrap());
+    gpu.remove_mig_device(0).unwrap();
+    assert!(matches!(one.memory_info(), Err(NvmlError::InvalidArg)));
+    assert_eq!(two.memory_info().unwrap().total, 20 * GIB);
+    assert_eq!(parent.mig_device_by_index(0).unwrap().memory_info().unwrap().total, 20 * GIB);
+    assert!(matches!(parent.mig_device_by_index(1), Err(NvmlError::NotFound)));
+    // A new one is not the old one.
+    let new = MigDevice { uuid: Some("MIG-3f2504e0-4f89-11d3-9a0c-0305e82c3301".to_owned()), ..small };
+    fake.gpu(0).mig_device(&new).unwrap();
+    assert!(matches!(one.uuid(), Err(NvmlError::InvalidArg)));
+    assert_eq!(parent.mig_device_by_index(1).unwrap().memory_info().unwrap().total, 10 * GIB);
+    assert!(fake.gpu(0).remove_mig_device(2).is_err());
+}
+
+#[test]
 fn gpu_without_mig_says_so() {
     let fake = FakeNvml::new().unwrap();
     let nvml = driver(&fake);

@@ -36,6 +36,8 @@ pub(crate) struct Device {
     pub(crate) ecc: Option<(u64, u64)>,
     pub(crate) processes: Vec<Process>,
     pub(crate) mig: Mig,
+    /// MIG devices made so far: a handle is of one of them and of no later one.
+    pub(crate) slices_made: usize,
     pub(crate) errors: Vec<ErrorRule>,
 }
 
@@ -102,6 +104,8 @@ pub(crate) enum Mig {
 /// A MIG device.
 #[derive(Debug, Clone)]
 pub(crate) struct Slice {
+    /// Tells its handles from those of others.
+    pub(crate) serial: usize,
     pub(crate) name: Option<String>,
     pub(crate) uuid: String,
     pub(crate) gpu_instance: u32,
@@ -178,6 +182,7 @@ impl Device {
             ecc: None,
             processes: Vec::new(),
             mig: Mig::Unsupported,
+            slices_made: 0,
             errors: Vec::new(),
         }
     }

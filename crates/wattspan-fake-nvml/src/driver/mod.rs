@@ -177,10 +177,13 @@ impl Driver {
         if device.lost || (word >> 8) & 0xff != device.epoch & 0xff {
             return Err(GPU_IS_LOST);
         }
-        let slice = (word & 0xff).checked_sub(1);
-        if slice.is_some_and(|slice| slice >= device.slices().len()) {
-            return Err(INVALID_ARGUMENT);
-        }
+        let slice = match (word & 0xff).checked_sub(1) {
+            None => None,
+            Some(serial) => {
+                let at = device.slices().iter().position(|slice| slice.serial == serial);
+                Some(at.ok_or(INVALID_ARGUMENT)?)
+            }
+        };
         let index = self.visible.iter().position(|&visible| visible == slot);
         Ok(View { device, global_errors: &mut self.errors, slot, index, slice, now })
     }
@@ -221,7 +224,7 @@ impl View<'_> {
     }
 }
 
-/// A handle: slot from 1 on, epoch, MIG device from 1 on or none.
+/// A handle: slot from 1 on, epoch, serial of the MIG device from 1 on or none.
 fn encode(slot: usize, epoch: usize, slice: Option<usize>) -> Handle {
     let word = (slot + 1) << 16 | (epoch & 0xff) << 8 | slice.map_or(0, |slice| slice + 1);
     std::ptr::without_provenance_mut(word)

@@ -280,6 +280,12 @@ impl<'a> GpuControl<'a> {
         self.line(format_args!("err {function} {code}{window}"))
     }
 
+    /// Takes a MIG device away, as somebody does who lays the GPU out anew. Those after it move up by one; handles of
+    /// those that stay go on working, and its own never work again.
+    pub fn remove_mig_device(self, index: usize) -> Result<Self, Error> {
+        self.line(format_args!("mig remove {index}"))
+    }
+
     /// Makes a function fail on one of the MIG devices.
     pub fn fail_mig(
         self,

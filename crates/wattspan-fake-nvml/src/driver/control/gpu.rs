@@ -369,6 +369,9 @@ fn process(device: &mut Device, words: &mut Words<'_>) -> Result<(), Wrong> {
     Ok(())
 }
 
+/// A handle has eight bits for the MIG device; none of seven that live comes near one that went so long ago.
+const MOST_SERIALS: usize = 250;
+
 fn mig(device: &mut Device, words: &mut Words<'_>) -> Result<(), Wrong> {
     match words.word()? {
         "unsupported" => device.mig = Mig::Unsupported,
@@ -383,7 +386,9 @@ fn mig(device: &mut Device, words: &mut Words<'_>) -> Result<(), Wrong> {
                 return Err("at most 7 MIG devices".to_owned());
             }
             let parent = device.uuid.rsplit('-').next().unwrap_or("0");
+            device.slices_made += 1;
             let mut slice = Slice {
+                serial: device.slices_made % MOST_SERIALS,
                 name: None,
                 uuid: format!("MIG-fa4e0000-0000-4000-8{index:03}-{parent:0>12}"),
                 gpu_instance: index + 1,
@@ -411,6 +416,14 @@ fn mig(device: &mut Device, words: &mut Words<'_>) -> Result<(), Wrong> {
                 }
             }
             slices.push(slice);
+        }
+        "remove" => {
+            let index = words.number()? as usize;
+            let Mig::Enabled(slices) = &mut device.mig else { return Err("MIG is not on".to_owned()) };
+            if index >= slices.len() {
+                return Err(format!("no MIG device {index}"));
+            }
+            slices.remove(index);
         }
         which => {
             let index: usize = which.parse().map_err(|_| unknown(which))?;

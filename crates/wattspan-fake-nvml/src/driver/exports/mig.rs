@@ -15,10 +15,11 @@ device_values_by_kind! {
         let Device { mig, epoch, .. } = view.board()?;
         match mig {
             Mig::Unsupported => Err(NOT_SUPPORTED),
-            Mig::Enabled(slices) if (index as usize) < slices.len() => {
-                Ok(encode(view.slot, *epoch, Some(index as usize)))
+            Mig::Disabled => Err(NOT_FOUND),
+            Mig::Enabled(slices) => {
+                let slice = slices.get(index as usize).ok_or(NOT_FOUND)?;
+                Ok(encode(view.slot, *epoch, Some(slice.serial)))
             }
-            Mig::Disabled | Mig::Enabled(_) => Err(NOT_FOUND),
         }
     };
 }

@@ -92,10 +92,10 @@ unsafe extern "C" fn nvmlDeviceGetHandleByUUID(uuid: *const c_char, out: *mut Ha
     let answer = on_system("nvmlDeviceGetHandleByUUID", |driver, _| {
         let uuid = uuid.ok_or(INVALID_ARGUMENT)?;
         for &slot in &driver.visible {
-            let slice = driver.devices[slot].slices().iter().position(|slice| slice.uuid == uuid);
-            if slice.is_some() {
+            let mut slices = driver.devices[slot].slices().iter();
+            if let Some(slice) = slices.find(|slice| slice.uuid == uuid) {
                 driver.handle(slot)?;
-                return Ok(encode(slot, driver.devices[slot].epoch, slice));
+                return Ok(encode(slot, driver.devices[slot].epoch, Some(slice.serial)));
             }
         }
         driver.find(NOT_FOUND, |device| device.uuid == uuid)
