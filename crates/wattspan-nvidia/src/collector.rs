@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use wattspan_core::{CollectError, Collector, Device, DeviceId, MonoTime, OpenError, SampleBuffer};
 
@@ -11,7 +12,7 @@ use crate::library::Surroundings;
 use crate::options::NvidiaOptions;
 use crate::parse::{DeviceName, Entry, Selection};
 use crate::retry::Retry;
-use crate::sys::{Closed, Handle, Session};
+use crate::sys::{Closed, Session, Slice};
 use crate::unit::{Found, Scratch, Unit};
 
 /// Reads NVIDIA GPUs and MIG devices through NVML.
@@ -30,6 +31,8 @@ pub struct NvidiaCollector {
     /// Whether the selection has been applied to a list of devices; from then on those are followed by their names.
     resolved: bool,
     retry: Retry,
+    /// When to look next whether MIG devices came or went.
+    layout_due: Option<MonoTime>,
     scratch: Scratch,
 }
 
@@ -76,6 +79,7 @@ impl NvidiaCollector {
             devices: Vec::new(),
             resolved: false,
             retry: Retry::default(),
+            layout_due: None,
             scratch: Scratch::default(),
         };
         match session {
@@ -123,6 +127,7 @@ impl NvidiaCollector {
                 );
             }
         }
+        let first = !self.resolved || self.options.devices == Selection::All;
         self.resolved = true;
 
         let mut taken = vec![false; self.units.len()];
@@ -134,13 +139,16 @@ impl NvidiaCollector {
                 unit.device.id == found.id
                     || (!unit.identified && index.is_some() && unit.device.index == index)
             };
-            match self.units.iter().position(same) {
-                Some(at) => {
-                    taken[at] = true;
-                    self.units[at].attach(found, driver);
-                }
-                None if chosen.contains(&position) => strangers.push(found),
-                None => {}
+            if let Some(at) = self.units.iter().position(same) {
+                taken[at] = true;
+                self.units[at].attach(found, driver);
+                continue;
+            }
+            let whole = first && self.options.devices.takes_whole(&entries, position);
+            let parent = |unit: &&Unit| Some(&unit.device.id) == found.parent.as_ref();
+            let followed = self.units.iter().find(parent).is_some_and(|parent| parent.slicing.followed);
+            if followed || chosen.contains(&position) {
+                strangers.push((whole, found));
             }
         }
         for (unit, _) in self.units.iter_mut().zip(&taken).filter(|(_, taken)| !**taken) {
@@ -148,13 +156,17 @@ impl NvidiaCollector {
         }
         // A number without a name may well be the GPU that is missed; it is not listed a second time.
         let missed = self.units.iter().zip(&taken).any(|(unit, taken)| !taken && unit.identified);
-        strangers.retain(|found| found.entry.uuid.is_some() || !missed);
+        strangers.retain(|(_, found)| found.entry.uuid.is_some() || !missed);
         let mut position = 0;
         self.units.retain(|unit| {
             position += 1;
             unit.identified || taken[position - 1]
         });
-        self.units.extend(strangers.into_iter().map(|found| Unit::new(found, driver)));
+        self.units.extend(strangers.into_iter().map(|(whole, found)| {
+            let mut unit = Unit::new(found, driver);
+            unit.slicing.followed = whole;
+            unit
+        }));
         self.list();
         Ok(())
     }
@@ -165,6 +177,44 @@ impl NvidiaCollector {
             self.devices.extend(unit.module.iter().cloned());
             self.devices.push(Arc::clone(&unit.device));
         }
+    }
+
+    /// Looks whether MIG devices came or went, which the driver tells nobody: by a call for each GPU that may have some,
+    /// and three or four for each that it has.
+    fn look_for_slices(&mut self) {
+        let Ok(session) = &self.session else { return };
+        let driver = session.driver_version.as_deref();
+        for at in 0..self.units.len() {
+            let Some(slices) = self.units[at].layout() else { continue };
+            let (gpu, whole) = (self.units[at].device.id.clone(), self.units[at].slicing.followed);
+            let mut there = Vec::new();
+            for (number, slice) in slices.into_iter().enumerate() {
+                let found = found_slice(slice, number, at, &gpu);
+                there.push(found.id.clone());
+                match self.units.iter_mut().find(|unit| unit.device.id == found.id) {
+                    Some(known) if found.handle.as_ref().is_ok_and(|handle| known.is_read_by(handle)) => {}
+                    Some(known) => known.attach(found, driver),
+                    None if whole => {
+                        tracing::info!(device = %found.id, gpu = %gpu, "a MIG device has been made");
+                        self.units.push(Unit::new(found, driver));
+                    }
+                    None => {}
+                }
+            }
+            let of_it = |unit: &&mut Unit| unit.is_slice() && unit.device.parent.as_ref() == Some(&gpu);
+            for unit in self.units.iter_mut().filter(of_it) {
+                if !there.contains(&unit.device.id) && unit.absence().is_none() {
+                    tracing::info!(device = %unit.device.id, gpu = %gpu, "a MIG device has been taken away");
+                    unit.detach(Fault::Vanished);
+                }
+            }
+        }
+        self.list();
+    }
+
+    /// MIG devices that cannot be read any more.
+    fn slices_gone(&self) -> usize {
+        self.units.iter().filter(|unit| unit.is_slice() && unit.absence().is_some()).count()
     }
 
     /// Shuts NVML down and initialises it again.
@@ -230,12 +280,22 @@ impl Collector for NvidiaCollector {
         }
         if self.retry.take(begin) {
             self.reconnect();
+            self.layout_due = None;
         }
+        if *self.layout_due.get_or_insert(begin + LAYOUT) <= begin {
+            self.look_for_slices();
+            self.layout_due = Some(begin + LAYOUT);
+        }
+        let gone = self.slices_gone();
         for unit in &mut self.units {
             unit.read_power(|| into.now());
         }
         for unit in &mut self.units {
             unit.read_gauges(begin, self.options.gauge_interval, self.host_pids, &mut self.scratch);
+        }
+        if self.slices_gone() > gone {
+            // Somebody lays a GPU out anew, and others may be on their way.
+            self.layout_due = self.layout_due.map(|due| due.min(begin + LAYOUT_CHANGES));
         }
         for unit in &self.units {
             unit.push(|sample| into.push(sample));
@@ -253,6 +313,11 @@ impl Collector for NvidiaCollector {
         // The driver lists every process by itself.
     }
 }
+
+/// How often it is looked for MIG devices that were made or taken away.
+const LAYOUT: Duration = Duration::from_secs(30);
+/// How soon after one of them could not be read any more.
+const LAYOUT_CHANGES: Duration = Duration::from_secs(1);
 
 /// Why the devices of a session were not taken up.
 enum Refusal {
@@ -313,13 +378,10 @@ fn inventory(session: &Session) -> Result<Vec<Found>, Fault> {
         };
         let name = handle.name().unwrap_or_else(|_| format!("NVIDIA GPU {index}"));
         let parent = list.len();
-        let slices = handle.slices();
+        let slices = handle.slices().unwrap_or_default();
         list.push(Found { entry, id: id.clone(), parent: None, name, handle: Ok(handle) });
         list.extend(
-            slices
-                .into_iter()
-                .enumerate()
-                .map(|(number, (slice, instance))| found_slice(slice, instance, number, parent, &id)),
+            slices.into_iter().enumerate().map(|(number, slice)| found_slice(slice, number, parent, &id)),
         );
     }
     match denied {
@@ -329,13 +391,8 @@ fn inventory(session: &Session) -> Result<Vec<Found>, Fault> {
     }
 }
 
-fn found_slice(
-    handle: Handle,
-    instance: Option<(u32, u32)>,
-    number: usize,
-    parent: usize,
-    parent_id: &DeviceId,
-) -> Found {
+fn found_slice(slice: Slice, number: usize, parent: usize, parent_id: &DeviceId) -> Found {
+    let Slice { handle, instance } = slice;
     let uuid = handle.uuid().ok();
     let id = match (&uuid, instance) {
         (Some(uuid), _) => DeviceId::new(uuid.as_str()),

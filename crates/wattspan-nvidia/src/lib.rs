@@ -55,7 +55,8 @@
 //! # Limits
 //! - Initialising takes NVML some milliseconds to a second, for which the sampler's thread waits. If another part of
 //!   the program uses NVML too, shutting down does not reach the driver, and a lost GPU stays lost.
-//! - MIG devices that are made later are found at the next initialisation.
+//! - MIG devices that are made later are found within 30 s, and a second after one was seen to be gone. Those that are
+//!   gone stay listed, and say so.
 //! - Process ids are the host's. In a container with ids of its own there are none: see [`PidNamespace`].
 //! - CUDA counts GPUs of several models by speed, unless told otherwise, and only CUDA knows that order: see
 //!   [`Selection::cuda_visible_devices`].

@@ -118,6 +118,18 @@ impl Selection {
         matches!(self, Self::Cuda(names) if names.iter().any(|name| matches!(name, DeviceName::Index(_))))
     }
 
+    /// Whether the GPU at a position is meant as a whole, with the MIG devices that it has or gets.
+    pub(crate) fn takes_whole(&self, list: &[Entry], at: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::None => false,
+            Self::Only(names) | Self::Cuda(names) => {
+                let found = names.iter().map_while(|name| name.find(list));
+                found.into_iter().any(|found| found == at)
+            }
+        }
+    }
+
     /// Positions in `list` of the devices that are meant, ascending: a MIG device with its GPU, whose energy its own
     /// is a part of, and a GPU with its MIG devices.
     ///

@@ -170,6 +170,14 @@ pub(crate) struct Buffers {
     used: Vec<raw::nvmlProcessUtilizationSample_t>,
 }
 
+/// A MIG device as its GPU lists it.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    pub(crate) handle: Handle,
+    /// GPU instance and compute instance.
+    pub(crate) instance: Option<(u32, u32)>,
+}
+
 impl Handle {
     fn keep(nvml: &Arc<Nvml>, device: &Device<'_>) -> Self {
         // SAFETY: the pointer is only stored; every use of it goes through `device` below.
@@ -208,21 +216,32 @@ impl Handle {
     }
 
     /// The MIG devices on this GPU, with GPU and compute instance; none where MIG is off.
-    pub(crate) fn slices(&self) -> Vec<(Self, Option<(u32, u32)>)> {
+    ///
+    /// An error says that the driver did not tell, which is not the same as none.
+    pub(crate) fn slices(&self) -> Result<Vec<Slice>, Fault> {
         let device = self.device();
-        if !device.mig_mode().is_ok_and(|mode| mode.current == 1) {
-            return Vec::new();
+        if device.mig_mode()?.current != 1 {
+            return Ok(Vec::new());
         }
-        let most = device.mig_device_count().unwrap_or(0);
-        // Numbers may have holes.
-        (0..most)
-            .filter_map(|index| device.mig_device_by_index(index).ok())
-            .map(|slice| Self::keep(&self.nvml, &slice))
-            .map(|slice| {
-                let instance = slice.instance();
-                (slice, instance)
-            })
-            .collect()
+        let mut slices = Vec::new();
+        for index in 0..device.mig_device_count()? {
+            match device.mig_device_by_index(index) {
+                Ok(slice) => {
+                    let handle = Self::keep(&self.nvml, &slice);
+                    let instance = handle.instance();
+                    slices.push(Slice { handle, instance });
+                }
+                // Numbers may have holes.
+                Err(NvmlError::NotFound | NvmlError::InvalidArg) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(slices)
+    }
+
+    /// Whether both are the driver's same handle.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.address == other.address
     }
 
     fn instance(&self) -> Option<(u32, u32)> {

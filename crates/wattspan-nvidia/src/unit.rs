@@ -13,7 +13,7 @@ use crate::error::{Fault, reading};
 use crate::parse::Entry;
 use crate::processes::{FOREIGN, Shares, join};
 use crate::sensors::{Answers, Generation, PowerSource, best};
-use crate::sys::{self, Buffers, Field, Handle, List, Listed, Memory, Used};
+use crate::sys::{self, Buffers, Field, Handle, List, Listed, Memory, Slice, Used};
 
 /// A device that the driver lists.
 #[derive(Debug)]
@@ -36,6 +36,7 @@ pub(crate) struct Unit {
     pub(crate) identified: bool,
     /// The handle, or why there is none.
     link: Result<Handle, Fault>,
+    pub(crate) slicing: Slicing,
     /// Whether to ask for the counter.
     counter: bool,
     power: Option<PowerSource>,
@@ -55,6 +56,15 @@ pub(crate) struct Unit {
     shares_end: MonoTime,
     /// Whether it has been said what this device lacks.
     noticed: bool,
+}
+
+/// What is known of a GPU's MIG devices beforehand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slicing {
+    /// Those that are made later belong to what was selected.
+    pub(crate) followed: bool,
+    /// It can have some.
+    possible: bool,
 }
 
 /// What is shared by all units while gauges are read.
@@ -83,6 +93,7 @@ impl Unit {
             module: None,
             identified: found.entry.uuid.is_some(),
             link: Err(Fault::Vanished),
+            slicing: Slicing { followed: false, possible: true },
             counter: false,
             power: None,
             memo: Memo::default(),
@@ -111,6 +122,7 @@ impl Unit {
         self.gauges_due = MonoTime::ZERO;
         self.conditions_due = MonoTime::ZERO;
         self.last_seen = 0;
+        self.slicing.possible = true;
         let kind = if found.parent.is_some() { DeviceKind::GpuPartition } else { DeviceKind::Gpu };
         let mut device = Device::new(found.id, kind, Vendor::Nvidia, found.name);
         device.index = found.entry.index;
@@ -242,6 +254,20 @@ impl Unit {
     /// Why there is no handle.
     pub(crate) fn absence(&self) -> Option<Fault> {
         self.link.as_ref().err().copied()
+    }
+
+    /// The MIG devices on this GPU as of now. `None` where there can be none, and where the driver does not tell.
+    pub(crate) fn layout(&mut self) -> Option<Vec<Slice>> {
+        let handle = self.link.as_ref().ok().filter(|_| self.slicing.possible && !self.is_slice())?;
+        let slices = handle.slices();
+        // Of a GPU that has no MIG this need not be asked again.
+        self.slicing.possible = !matches!(slices, Err(Fault::NotSupported));
+        slices.ok()
+    }
+
+    /// Whether it is read through this handle.
+    pub(crate) fn is_read_by(&self, handle: &Handle) -> bool {
+        self.link.as_ref().is_ok_and(|own| own.is_same(handle))
     }
 
     pub(crate) fn is_slice(&self) -> bool {

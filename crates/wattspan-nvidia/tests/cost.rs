@@ -35,6 +35,23 @@ fn gauges_are_read_each_200_ms_and_conditions_each_second() {
 }
 
 #[test]
+fn looking_for_slices_costs_a_call_in_half_a_minute_and_none_where_there_can_be_none() {
+    let lines = "gpu 0 mig off\ngpu 1 mig on\ngpu 1 mig add 1073741824";
+    let mut bench = Bench::built(FakeNvml::builder().gpus(8).control(lines));
+    bench.tick(SECOND);
+    bench.fake.reset_calls().unwrap();
+    // Of the six that have no MIG one look is enough.
+    let mut asked = Vec::new();
+    for _ in 0..121 {
+        bench.tick(SECOND);
+        asked.push(bench.fake.calls("nvmlDeviceGetMigMode").unwrap());
+    }
+    asked.dedup();
+    assert_eq!(asked, [0, 8, 10, 12, 14]);
+    assert_eq!(bench.fake.calls("nvmlDeviceGetMigDeviceHandleByIndex").unwrap(), 4 * 7);
+}
+
+#[test]
 fn gauges_stay_as_they_were_read_in_between() {
     let mut bench = Bench::new(1);
     bench.fake.control("gpu 0 util fixed 41 20").unwrap();

@@ -170,3 +170,95 @@ fn partition_that_is_taken_away_leaves_the_gpu_alone() {
     // What somebody took away on purpose is not waited for.
     assert_eq!(bench.fake.calls("nvmlInit_v2").unwrap(), 0);
 }
+
+/// Another MIG device of GPU 0.
+fn third() -> MigDevice {
+    MigDevice {
+        memory: 10 * GIB,
+        uuid: Some("MIG-00000000-4f89-11d3-9a0c-0305e82c3303".to_owned()),
+        instance: Some((3, 0)),
+        ..MigDevice::default()
+    }
+}
+
+fn counted(samples: &[DeviceSample]) -> u64 {
+    let counted = samples.iter().filter(|sample| sample.device.is_counted());
+    counted.map(|sample| *sample.energy.as_value().expect("a counter")).sum()
+}
+
+#[test]
+fn slices_that_are_made_later_are_found_within_half_a_minute() {
+    let fake = partitioned();
+    fake.gpu(1).mig(false).unwrap();
+    let mut bench = Bench::on(fake);
+    assert_eq!(bench.tick(SECOND).len(), 4);
+    bench.fake.gpu(0).mig_device(&third()).unwrap();
+    let ticks = (1..=31).find(|_| bench.tick(SECOND).len() == 5).expect("it is found");
+    assert!(ticks >= 20, "each tick asks for no list: found after {ticks} s");
+    bench.fake.reset_calls().unwrap();
+    let samples = bench.tick(SECOND);
+    let new =
+        samples.iter().find(|sample| Some(sample.device.id.as_str()) == third().uuid.as_deref()).unwrap();
+    assert_eq!(new.device.parent.as_ref(), Some(&samples[0].device.id));
+    assert_eq!(new.gauges.memory_total, Reading::Value(Bytes::new(10 * GIB)));
+    // Its energy is its GPU's, and nobody's a second time.
+    assert_eq!((&new.energy, &new.power), (&Reading::NotSupported, &Reading::NotSupported));
+    assert_eq!(counted(&samples), 2 * samples[0].energy.as_value().unwrap());
+    assert_eq!(bench.fake.calls("nvmlInit_v2").unwrap(), 0);
+    // Switched on later, on a GPU that had MIG off.
+    bench
+        .fake
+        .gpu(1)
+        .mig(true)
+        .unwrap()
+        .mig_device(&MigDevice { memory: GIB, ..MigDevice::default() })
+        .unwrap();
+    assert!((1..=31).any(|_| bench.tick(SECOND).len() == 6));
+}
+
+#[test]
+fn a_slice_that_is_taken_away_is_a_gap_and_one_in_its_place_is_another() {
+    let mut bench = Bench::on(partitioned());
+    bench.tick(SECOND);
+    bench.fake.gpu(0).remove_mig_device(0).unwrap();
+    bench.fake.gpu(0).mig_device(&third()).unwrap();
+    let find = |samples: &[DeviceSample], id: &str| {
+        samples.iter().find(|sample| sample.device.id.as_str() == id).cloned()
+    };
+    // That it is gone shows at once, and the new one soon after.
+    let samples = bench.tick(SECOND);
+    assert!(told(&find(&samples, SLICE).unwrap().gauges.memory_used).contains("no longer lists"));
+    let new = third().uuid.unwrap();
+    let mut last = samples;
+    assert!((1..=3).any(|_| {
+        last = bench.tick(SECOND);
+        find(&last, &new).is_some()
+    }));
+    assert!(told(&find(&last, SLICE).unwrap().gauges.memory_used).contains("no longer lists"));
+    let other = find(&last, "MIG-00000000-4f89-11d3-9a0c-0305e82c3302").unwrap();
+    assert_eq!(other.gauges.memory_used, Reading::Value(Bytes::new(2 * GIB)), "it went on all along");
+    assert_eq!(counted(&last), 2 * last[0].energy.as_value().unwrap());
+    // The first comes back under its name.
+    let again =
+        MigDevice { memory: 20 * GIB, used: 5 * GIB, uuid: Some(SLICE.to_owned()), ..MigDevice::default() };
+    bench.fake.gpu(0).mig_device(&again).unwrap();
+    for _ in 0..31 {
+        last = bench.tick(SECOND);
+    }
+    assert_eq!(find(&last, SLICE).unwrap().gauges.memory_used, Reading::Value(Bytes::new(5 * GIB)));
+    assert_eq!(last.len(), 5);
+}
+
+#[test]
+fn later_slices_are_read_only_where_their_gpu_was_selected() {
+    for (selection, more) in [("0", 1), ("1", 0), (SLICE, 0)] {
+        let fake = partitioned();
+        let mut options = common::options(&fake);
+        options.devices = selection.parse().unwrap();
+        let mut bench = Bench::with(fake, &options);
+        let before = bench.tick(SECOND).len();
+        bench.fake.gpu(0).mig_device(&third()).unwrap();
+        let after = (0..31).map(|_| bench.tick(SECOND).len()).max();
+        assert_eq!(after, Some(before + more), "{selection}");
+    }
+}
