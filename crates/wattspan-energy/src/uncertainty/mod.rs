@@ -49,7 +49,14 @@ impl Default for UncertaintyModel {
 }
 
 impl UncertaintyModel {
-    fn gamma(&self, sensor: SensorKind, unseen: f64) -> f64 {
+    /// Scale of the random part for a sensor with a refresh period.
+    ///
+    /// A reading of instants that misses more than a tenth of its period is one that looks at a part of it.
+    pub fn gamma(&self, sensor: SensorKind, refresh: Duration) -> f64 {
+        self.scale(sensor, unseen(sensor, refresh.as_secs_f64()))
+    }
+
+    fn scale(&self, sensor: SensorKind, unseen: f64) -> f64 {
         match sensor {
             SensorKind::Counter => self.gamma_counter,
             SensorKind::Instant { .. } if unseen > PART_TIME => self.gamma_part_time,
@@ -66,6 +73,14 @@ impl UncertaintyModel {
         let apart = disagreement.map_or(0.0, |ratio| (ratio - 1.0).abs());
         let systematic = self.gain.max(apart) * energy.joules();
         half_widths(random, systematic)
+    }
+}
+
+/// Part of its refresh period, in seconds, that a sensor does not look at.
+fn unseen(sensor: SensorKind, refresh: f64) -> f64 {
+    match sensor {
+        SensorKind::Instant { window } => 1.0 - (window.as_secs_f64() / refresh).min(1.0),
+        _ => 0.0,
     }
 }
 
@@ -154,11 +169,8 @@ impl Random {
         after: Option<f64>,
     ) {
         let refresh = around.refresh.map_or(around.length, |refresh| refresh.as_secs_f64());
-        let unseen = match around.sensor {
-            SensorKind::Instant { window } => 1.0 - (window.as_secs_f64() / refresh).min(1.0),
-            _ => 0.0,
-        };
-        let gamma = model.gamma(around.sensor, unseen);
+        let unseen = unseen(around.sensor, refresh);
+        let gamma = model.scale(around.sensor, unseen);
         let neighbours = [around.before, Some(around.power), after];
         let powers = || neighbours.into_iter().flatten();
         let (low, high) =
