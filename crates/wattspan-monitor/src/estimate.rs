@@ -2,8 +2,12 @@
 
 use std::collections::HashSet;
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
 
-use wattspan_core::{DeviceId, DeviceKind, DeviceSample, EnergyRange, Estimate, Joules, MonoTime, Watts};
+use wattspan_core::{
+    Device, DeviceId, DeviceKind, DeviceSample, EnergyRange, Estimate, Joules, MonoTime, Ratio, Watts,
+};
 use wattspan_energy::{MemoryPower, PowerCurve, cpu_estimate, utilization_estimate};
 
 use crate::ownership::CpuUse;
@@ -44,10 +48,28 @@ impl Gathered {
         }
     }
 
+    /// Several estimates as one; what they rest on is named once.
+    pub(crate) fn together<'e>(estimates: impl IntoIterator<Item = &'e Estimate>) -> Option<Estimate> {
+        let mut all = Self::default();
+        estimates.into_iter().for_each(|estimate| all.add(estimate, 0));
+        all.estimate()
+    }
+
     pub(crate) fn estimate(&self) -> Option<Estimate> {
         let range = EnergyRange { low: self.low, high: self.high };
         (!self.bases.is_empty()).then(|| Estimate::new(self.value, range, self.bases.join(" + ")))
     }
+}
+
+/// What a window says about the machine's devices without a sensor.
+pub(crate) struct Window<'a> {
+    pub(crate) length: Duration,
+    /// Mean number of cores at work; `None` where nothing tells.
+    pub(crate) busy_cores: Option<f64>,
+    /// Kinds of which a device has been measured.
+    pub(crate) measured: &'a [DeviceKind],
+    /// GPUs that have not, with their mean utilisation.
+    pub(crate) gpus: &'a [(Arc<Device>, Ratio)],
 }
 
 /// What one poll says about the machine's devices without a sensor.
@@ -94,7 +116,27 @@ impl EstimateInputs {
         }
     }
 
-    fn over(&self, poll: &Poll<'_>, machine_time: std::time::Duration, part: f64) -> Vec<Estimate> {
+    /// What a window's devices without a sensor may have drawn, all of the machine together, whoever used it.
+    pub(crate) fn window(&self, window: &Window<'_>) -> Vec<Estimate> {
+        let Window { length, measured, .. } = *window;
+        let mut estimates = Vec::new();
+        if let (Some((curve, cores)), false) = (self.cpu, measured.contains(&DeviceKind::Cpu)) {
+            // As for an inference: without a reading half-way is the figure, and the range says so.
+            let all = f64::from(cores.get());
+            let busy = window.busy_cores.unwrap_or(all / 2.0).clamp(0.0, all);
+            estimates.push(cpu_estimate(curve, length.mul_f64(busy), cores, length));
+        }
+        if let (Some(memory), false) = (&self.memory, measured.contains(&DeviceKind::Dram)) {
+            estimates.push(memory.over(length));
+        }
+        for (device, busy) in window.gpus.iter().filter(|_| self.gpu) {
+            let curve = device.power_limit.and_then(|limit| PowerCurve::proportional(limit).ok());
+            estimates.extend(curve.map(|curve| utilization_estimate(curve, *busy, length)));
+        }
+        estimates
+    }
+
+    fn over(&self, poll: &Poll<'_>, machine_time: Duration, part: f64) -> Vec<Estimate> {
         let mut estimates = Vec::new();
         let measured =
             |kind| poll.samples.iter().any(|sample| sample.device.kind == kind && poll.is_measured(sample));

@@ -8,6 +8,7 @@ use wattspan_core::Clock;
 use wattspan_energy::Overhead;
 
 use crate::board::Board;
+use crate::estimate::EstimateInputs;
 use crate::performance::{Embodiment, Recorder};
 use crate::queue::{Attention, Queue};
 use crate::sinks::Sinks;
@@ -24,6 +25,7 @@ pub(crate) struct Link {
     /// The wall clock at monotonic zero, as of the start: a label that does not move with the wall clock.
     pub(crate) epoch_unix_nanos: u64,
     pub(crate) overhead: Overhead,
+    pub(crate) estimate: EstimateInputs,
 }
 
 impl Link {

@@ -256,10 +256,10 @@ impl MonitorBuilder {
             name: name(&*self.clock),
             epoch_unix_nanos: unix_nanos(&*self.clock),
             overhead: self.context.overhead,
+            estimate: self.context.estimate.clone(),
         };
-        let blind = self.collectors.is_empty();
         let sampler = Sampler::new(self.clock, self.collectors, receive);
-        let settler = Settler::new(queue, self.context, self.ledger, self.settle_within, blind);
+        let settler = Settler::new(queue, self.context, self.ledger, self.settle_within);
         (link, sampler, settler)
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use wattspan_core::{
-    Begin, Cost, Device, DeviceId, DeviceSample, DeviceScope, Emissions, Finish, GapReason, InferenceEnergy,
-    InferenceId, InferenceRecord, IntensitySource, IntervalEnergy, Joules, Locality, Method, MonoTime, Place,
-    PriceSource, RunId, SampleTick, SettleReason, Settlement, TokenUsage,
+    Begin, Cost, Device, DeviceId, DeviceKind, DeviceSample, DeviceScope, Emissions, Finish, GapReason,
+    InferenceEnergy, InferenceId, InferenceRecord, IntensitySource, IntervalEnergy, Joules, Locality, Method,
+    MonoTime, Place, PriceSource, Reading, RunId, SampleTick, SettleReason, Settlement, TokenUsage,
 };
 use wattspan_energy::{
     HardwareRate, Ledger, LedgerConfig, Measured, Meter, Overhead, Ownership, Settled, electricity_cost,
@@ -47,11 +47,11 @@ pub(crate) struct Settler {
     queue: Arc<Queue>,
     context: Context,
     settle_within: Duration,
-    /// There is no collector that a sensor could come from.
-    blind: bool,
     meters: HashMap<DeviceId, Meter>,
     /// The devices that have told energy or power at least once.
     answered: HashSet<DeviceId>,
+    /// While none has: those whose sensor is there and failed at this poll. It may yet answer.
+    failing: Vec<Arc<Device>>,
     owners: Owners,
     ledger: Ledger,
     open: HashMap<InferenceId, Open>,
@@ -77,16 +77,15 @@ impl Settler {
         context: Context,
         mut ledger: LedgerConfig,
         settle_within: Duration,
-        blind: bool,
     ) -> Self {
         ledger.settle_within = settle_within;
         Self {
             queue,
             context,
             settle_within,
-            blind,
             meters: HashMap::new(),
             answered: HashSet::new(),
+            failing: Vec::new(),
             owners: Owners::default(),
             ledger: Ledger::with_config(ledger),
             open: HashMap::new(),
@@ -167,6 +166,7 @@ impl Settler {
             samples: &batch.samples,
             measured: &self.raw,
             intervals,
+            answered: &self.answered,
             servers: &servers,
             power,
             rates,
@@ -195,11 +195,8 @@ impl Settler {
         match event {
             Event::Begin(id, begin, _) => {
                 let local = begin.locality.is_local();
-                if local && !self.blind {
-                    let scope = match &begin.devices {
-                        DeviceScope::All => self.context.scope.clone(),
-                        named => named.clone(),
-                    };
+                if local {
+                    let scope = scope(&begin, &self.context.scope).clone();
                     self.ledger.begin_as(id, begin.time, scope, begin.workload);
                 }
                 self.open.insert(id, Open { begin, finish: None, local, estimate: Gathered::default() });
@@ -207,12 +204,10 @@ impl Settler {
             Event::Finish(id, ending) => {
                 let Some(open) = self.open.get_mut(&id) else { return };
                 let Some(finish) = ending.take() else { return };
-                if !open.local {
-                    at_once.push((id, SettleReason::Remote));
-                } else if self.blind {
-                    at_once.push((id, SettleReason::NoSensor));
-                } else {
+                if open.local {
                     self.ledger.finish(id, finish.end, finish.phases);
+                } else {
+                    at_once.push((id, SettleReason::Remote));
                 }
                 open.finish = Some(finish);
             }
@@ -229,9 +224,10 @@ impl Settler {
     fn samples(&mut self, samples: &[DeviceSample], recorded: bool) -> Option<CpuUse> {
         let ours = self.processes();
         let mut cpu = None;
+        self.failing.clear();
         // Packages come before the memory that shares their owner.
         let (packages, rest): (Vec<_>, Vec<_>) =
-            samples.iter().partition(|sample| sample.device.kind == wattspan_core::DeviceKind::Cpu);
+            samples.iter().partition(|sample| sample.device.kind == DeviceKind::Cpu);
         for sample in packages.into_iter().chain(rest) {
             let (ownership, used) = self.owners.judge(sample, ours.as_deref());
             cpu = used.or(cpu);
@@ -243,6 +239,9 @@ impl Settler {
             if !self.answered.contains(id) && (sample.energy.is_value() || sample.power.is_value()) {
                 self.answered.insert(id.clone());
                 self.ledger.add_device(&sample.device, sample.time);
+            }
+            if self.answered.is_empty() && has_failed(sample) {
+                self.failing.push(Arc::clone(&sample.device));
             }
             let Some(meter) = self.meters.get_mut(id) else { continue };
             meter.read(sample, &mut self.measured);
@@ -340,13 +339,23 @@ impl Settler {
         }
     }
 
-    /// Settles what has waited long enough, or everything that has ended when this is the last call.
+    /// Whether a device that an inference may use can tell anything of it, now or later: one has answered, or its sensor
+    /// is there and fails for the time being. One that is not supported, or may not be read, never does.
+    fn may_be_measured(&self, open: &Open) -> bool {
+        let scope = scope(&open.begin, &self.context.scope);
+        !self.answered.is_empty() || self.failing.iter().any(|device| is_in(scope, device))
+    }
+
+    /// Settles what has waited long enough or has nothing to wait for, or everything that has ended when this is the
+    /// last call.
     fn settle_late(&mut self, now: MonoTime, last: bool) {
         let late: Vec<InferenceId> = self
             .open
             .iter()
             .filter(|(_, open)| {
-                open.finish.as_ref().is_some_and(|finish| last || now.since(finish.end) > self.settle_within)
+                open.finish.as_ref().is_some_and(|finish| {
+                    last || now.since(finish.end) > self.settle_within || !self.may_be_measured(open)
+                })
             })
             .map(|(id, _)| *id)
             .collect();
@@ -442,6 +451,31 @@ impl Settler {
         let hardware = self.context.hardware.map(|rate| (rate, end.since(open.begin.time)));
         electricity_cost(slices?, self.context.overhead, hardware)
     }
+}
+
+/// The devices that an inference may use.
+fn scope<'a>(begin: &'a Begin, unless_named: &'a DeviceScope) -> &'a DeviceScope {
+    match &begin.devices {
+        DeviceScope::All => unless_named,
+        named => named,
+    }
+}
+
+/// Whether a device would be charged for inferences of a scope.
+fn is_in(scope: &DeviceScope, device: &Device) -> bool {
+    let gpu = matches!(device.kind, DeviceKind::Gpu | DeviceKind::GpuPartition);
+    match scope {
+        DeviceScope::Gpus(ids) if gpu => ids.contains(&device.id),
+        DeviceScope::Only(ids) => ids.contains(&device.id),
+        _ => device.is_counted(),
+    }
+}
+
+/// Whether a sensor that the device has could not be read this time.
+fn has_failed(sample: &DeviceSample) -> bool {
+    let device = &sample.device;
+    device.counter.is_some() && matches!(sample.energy, Reading::Failed(_))
+        || device.power.is_some() && matches!(sample.power, Reading::Failed(_))
 }
 
 impl Drop for Settler {

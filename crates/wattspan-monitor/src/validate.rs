@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use wattspan_core::{
-    Clock, CollectError, Collector, Device, DeviceId, DeviceSample, Joules, MonoTime, PowerShape, Ratio,
-    SampleBuffer, SystemClock,
+    Clock, CollectError, Collector, Device, DeviceId, DeviceSample, Joules, MonoTime, PowerShape, PowerSpec,
+    Ratio, SampleBuffer, SystemClock,
 };
-use wattspan_energy::{Measured, Meter, UncertaintyModel, window_energy};
+use wattspan_energy::{Measured, Meter, SensorKind, UncertaintyModel, window_energy};
 
 use report::{GAIN, NO_METER, NO_PROMPTS};
 use sensor::{Step, changes, median, refresh, seen_window, sliding_window, step};
@@ -173,9 +173,18 @@ struct Watched {
     power: Track,
     /// Readings of the fast polling.
     polled: Vec<(MonoTime, Option<u64>, Option<f64>)>,
-    shape: Option<PowerShape>,
+    spec: Option<PowerSpec>,
     microjoules_per_tick: Option<(u64, u64)>,
     found: DeviceValidation,
+}
+
+/// The time that a power reading was found to look at.
+#[derive(Clone, Copy, Debug)]
+enum Seen {
+    /// Over several refreshes.
+    Sliding(Duration),
+    /// Within one.
+    Part(Duration),
 }
 
 /// A meter that uses one of a device's sensors, and what it has measured.
@@ -224,18 +233,12 @@ impl Bench<'_> {
             by_counter.power = None;
             let mut by_power = (**device).clone();
             by_power.counter = None;
-            let model = UncertaintyModel::default();
-            let gamma = match device.power.map(|spec| spec.shape) {
-                _ if device.counter.is_some() => model.gamma_counter,
-                Some(PowerShape::TrailingMean { .. }) => model.gamma_trailing,
-                _ => model.gamma_instant,
-            };
-            self.watched.push(Watched {
+            let mut watched = Watched {
                 id: device.id.clone(),
                 counter: Track::new(device.counter.map(|_| by_counter)),
                 power: Track::new(device.power.map(|_| by_power)),
                 polled: Vec::new(),
-                shape: device.power.map(|spec| spec.shape),
+                spec: device.power,
                 microjoules_per_tick: device.counter.map(|spec| spec.microjoules_per_tick),
                 found: DeviceValidation {
                     id: device.id.clone(),
@@ -250,10 +253,12 @@ impl Bench<'_> {
                     power_duty_ratio: None,
                     plateaus: Vec::new(),
                     squares: Vec::new(),
-                    gamma,
+                    gamma: 0.0,
                     gain_ratio: GAIN,
                 },
-            });
+            };
+            watched.scale(None);
+            self.watched.push(watched);
         }
         Ok(())
     }
@@ -394,6 +399,25 @@ impl Watched {
         }
     }
 
+    /// Chooses the scale of ± for the sensor that energy comes from: by what was found of it, else by what is stated.
+    fn scale(&mut self, found: Option<Seen>) {
+        let refresh =
+            self.found.power_refresh_seconds.and_then(|period| Duration::try_from_secs_f64(period).ok());
+        let refresh = refresh.or(self.spec.and_then(|spec| spec.refresh)).unwrap_or_default();
+        let sensor = match (self.spec.map(|spec| spec.shape), found) {
+            _ if self.microjoules_per_tick.is_some() => SensorKind::Counter,
+            (Some(PowerShape::TrailingMean { window }), _) | (_, Some(Seen::Sliding(window))) => {
+                SensorKind::TrailingMean { window }
+            }
+            (_, Some(Seen::Part(window))) | (Some(PowerShape::Instant { window }), None) => {
+                SensorKind::Instant { window }
+            }
+            // The mean since the reading before.
+            _ => SensorKind::Instant { window: refresh },
+        };
+        self.found.gamma = UncertaintyModel::default().gamma(sensor, refresh);
+    }
+
     fn learn(&mut self, begin: MonoTime, quarter: Duration, steps: Option<&[(MonoTime, f64)]>) {
         let polled = std::mem::take(&mut self.polled);
         let counter = changes(polled.iter().filter_map(|(time, count, _)| Some((*time, (*count)?))));
@@ -426,11 +450,15 @@ impl Watched {
         };
         let steps: Vec<Step> = steps.iter().enumerate().map(|(index, step)| around(index, step)).collect();
         let sliding = steps.first().and_then(|step| sliding_window(step, period));
-        let window = sliding.or_else(|| seen_window(&steps, period));
+        let part = || seen_window(&steps, period).map(Seen::Part);
+        let seen = sliding.map(Seen::Sliding).or_else(part);
+        self.scale(seen);
+        let window = seen.map(|(Seen::Sliding(window) | Seen::Part(window))| window);
         self.found.power_window_seconds = window.map(|window| window.as_secs_f64());
         self.found.power_duty_ratio =
             window.map(|window| (window.as_secs_f64() / period.as_secs_f64()).min(1.0));
-        if let (Some(window), Some(PowerShape::TrailingMean { window: stated })) = (sliding, self.shape)
+        if let (Some(window), Some(PowerShape::TrailingMean { window: stated })) =
+            (sliding, self.spec.map(|spec| spec.shape))
             && window.abs_diff(stated) > stated / 4
         {
             tracing::warn!(device = %self.id, ?window, ?stated, "the power reading looks back by another time than stated");

@@ -147,6 +147,97 @@ fn without_any_collector_an_inference_settles_at_the_next_poll() {
     assert_eq!(settled.1.lock().unwrap()[0].reason, SettleReason::NoSensor);
 }
 
+/// A GPU whose counter answers the same all along, and whose utilisation is one half.
+fn gpu_that_answers(answer: fn() -> Reading<u64>) -> FakeCollector {
+    let mut device = (*gpu("GPU-a")).clone();
+    device.power_limit = Some(Watts::whole(400));
+    FakeCollector::new("answers", [Arc::new(device)], move |device, now| {
+        let mut sample = DeviceSample::new(Arc::clone(device), now);
+        sample.energy = answer();
+        sample.gauges.utilization = wattspan_core::Ratio::new(0.5).into();
+        sample
+    })
+}
+
+#[test]
+fn where_no_device_can_ever_be_measured_an_inference_settles_at_the_next_poll_with_its_estimate() {
+    for answer in [|| Reading::NotSupported, || Reading::denied("read it as root")] {
+        let clock = clock();
+        let mut inputs = EstimateInputs::default();
+        inputs.gpu = true;
+        let collector = Box::new(gpu_that_answers(answer));
+        let mut stepper =
+            Monitor::builder().clock(clock.clone()).collector(collector).estimate(inputs).stepper();
+        let settled = Settled::default();
+        step_to(&mut stepper, &clock, 1_000);
+        infer(&*stepper.observer(), 1_000, 1_090, 5, &settled);
+        step_to(&mut stepper, &clock, 1_100);
+        let settlement = settled.1.lock().unwrap()[0].clone();
+        assert_eq!(settlement.reason, SettleReason::NoSensor);
+        let energy = settlement.energy.unwrap();
+        // Half of 400 W for 90 ms.
+        assert_eq!(energy.method, wattspan_core::Method::Estimated);
+        assert!((energy.total.joules() - 18.0).abs() < 1e-6, "{energy:?}");
+        assert_eq!(stepper.open(), 0);
+    }
+}
+
+#[test]
+fn a_sensor_that_fails_for_the_time_being_is_waited_for() {
+    let clock = clock();
+    let collector = Box::new(gpu_that_answers(|| Reading::failed("in reset")));
+    let mut stepper = Monitor::builder()
+        .clock(clock.clone())
+        .collector(collector)
+        .settle_within(Duration::from_secs(2))
+        .stepper();
+    let (waits, other) = (Settled::default(), Settled::default());
+    step_to(&mut stepper, &clock, 1_000);
+    infer(&*stepper.observer(), 1_000, 1_090, 5, &waits);
+    let mut begin = wattspan_core::Begin::new(
+        wattspan_core::MonoTime::from_nanos(1_000_000_000),
+        std::time::SystemTime::UNIX_EPOCH,
+        "chat",
+        "llama_cpp",
+    );
+    begin.devices = wattspan_core::DeviceScope::Only([DeviceId::new("GPU-b")].into());
+    let end = wattspan_core::MonoTime::from_nanos(1_090_000_000);
+    let finish = wattspan_core::Finish::new(
+        end,
+        wattspan_core::Facts::default(),
+        wattspan_core::LatePhases::default(),
+        Box::new(other.clone()),
+    );
+    stepper.observer().begin(begin).finish(finish);
+    step_to(&mut stepper, &clock, 3_000);
+    assert_eq!((waits.count(), other.count()), (0, 1), "the other was on a device that is not there");
+    step_to(&mut stepper, &clock, 3_200);
+    assert_eq!(waits.1.lock().unwrap()[0].reason, SettleReason::NoSensor);
+}
+
+#[test]
+fn a_sensor_that_answers_again_in_time_still_tells() {
+    let clock = clock();
+    let collector = FakeCollector::new("resets", [gpu("GPU-a")], |device, now| {
+        let millis = now.nanos() / 1_000_000;
+        let mut sample = DeviceSample::new(Arc::clone(device), now);
+        // 100 W, and not to be read for a second.
+        sample.energy = match millis {
+            1_500..2_500 => Reading::failed("in reset"),
+            _ => Reading::Value(millis * 100),
+        };
+        sample
+    });
+    let mut stepper = Monitor::builder().clock(clock.clone()).collector(Box::new(collector)).stepper();
+    let settled = Settled::default();
+    step_to(&mut stepper, &clock, 1_000);
+    infer(&*stepper.observer(), 1_000, 2_000, 5, &settled);
+    step_to(&mut stepper, &clock, 2_400);
+    assert_eq!(settled.count(), 0);
+    step_to(&mut stepper, &clock, 4_000);
+    assert_eq!(settled.1.lock().unwrap()[0].energy.as_ref().unwrap().total.joules(), 100.0);
+}
+
 /// Holds the settlement thread until it is let go.
 struct Held(Mutex<mpsc::Receiver<()>>, AtomicU64);
 

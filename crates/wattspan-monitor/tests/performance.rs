@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use support::{START, Settled, clock, infer, steady, step_to};
 use wattspan_core::{
-    ElectricityPrice, Grams, GramsPerKwh, Intensity, Joules, MonoTime, Provenance, Ratio, Reading,
-    ServerStats, StatsSink, UsdPerKwh,
+    Device, DeviceId, DeviceKind, ElectricityPrice, Grams, GramsPerKwh, Intensity, IntervalEnergy, Joules,
+    MonoTime, Provenance, Ratio, Reading, ServerStats, StatsSink, UsdPerKwh, Vendor, Watts,
 };
-use wattspan_energy::Overhead;
-use wattspan_monitor::{Embodiment, Monitor, PerformanceMonitor, PerformanceReport};
-use wattspan_testkit::{FakeCollector, FakeIntensity, FakePrices};
+use wattspan_energy::{Overhead, PowerCurve};
+use wattspan_monitor::{Embodiment, EstimateInputs, Monitor, PerformanceMonitor, PerformanceReport};
+use wattspan_testkit::{FakeCollector, FakeIntensity, FakePrices, RecordingSamples};
 
 fn joules(joules: i64) -> Joules {
     Joules::from_millijoules(joules * 1_000)
@@ -202,6 +202,157 @@ fn absent_figures_are_null_and_never_zero() {
     assert!(json["total"]["coverage_ratio"].is_null(), "nothing was to be covered");
     assert!(json["inferences"]["duration_seconds"].is_null());
     assert_eq!(json["duration_seconds"], 1.0);
+}
+
+#[test]
+fn peak_power_is_not_that_of_a_few_milliseconds() {
+    let clock = clock();
+    let mut device = (*support::gpu("GPU-a")).clone();
+    device.counter.as_mut().unwrap().refresh = Some(Duration::from_millis(1));
+    let turn = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let reads = Arc::clone(&turn);
+    // 200 W, and each other time the counter is read a millisecond after the clock.
+    let late = FakeCollector::new("late", [Arc::new(device)], move |device, now| {
+        let late = reads.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2;
+        let mut sample = wattspan_core::DeviceSample::new(Arc::clone(device), now);
+        sample.energy = Reading::Value((now.nanos() / 1_000_000 + late) * 200);
+        sample
+    });
+    let samples = RecordingSamples::default();
+    let mut stepper = Monitor::builder()
+        .clock(clock.clone())
+        .collector(Box::new(late))
+        .sample_sink(Arc::new(samples.clone()))
+        .stepper();
+    step_to(&mut stepper, &clock, 1_000);
+    let window = PerformanceMonitor::start_stepped(&stepper);
+    for turn in 0..700 {
+        clock.advance(Duration::from_millis([1, 2, 3, 20, 7, 100, 1][turn % 7]));
+        stepper.step();
+    }
+    window.end();
+    step_to(&mut stepper, &clock, 60_000);
+    let ticks = samples.ticks();
+    let intervals = ticks.iter().flat_map(|tick| &tick.intervals);
+    let power = |interval: &IntervalEnergy| {
+        interval.energy.total().joules() / interval.end.since(interval.start).as_secs_f64()
+    };
+    assert!(intervals.map(power).fold(0.0, f64::max) >= 399.0, "one by one they are peaks that never were");
+    let report = window.report().devices[0].clone();
+    let power = report.power.unwrap();
+    // Over ten milliseconds: one of them, and half of one at each end.
+    assert!(power.max <= 240.5 && power.min >= 159.5, "{power:?}");
+    assert!((report.mean_power.unwrap().watts() - 200.0).abs() < 0.1, "and no energy is lost by it");
+}
+
+#[test]
+fn peak_power_is_not_that_of_a_change_of_the_polls_cadence() {
+    let clock = clock();
+    let mut device = (*support::gpu("GPU-a")).clone();
+    device.counter.as_mut().unwrap().refresh = None;
+    let steady = FakeCollector::new("steady", [Arc::new(device)], |device, now| {
+        let mut sample = wattspan_core::DeviceSample::new(Arc::clone(device), now);
+        sample.energy = Reading::Value(now.nanos() / 1_000_000 * 200);
+        sample
+    });
+    let mut stepper = Monitor::builder().clock(clock.clone()).collector(Box::new(steady)).stepper();
+    step_to(&mut stepper, &clock, 1_000);
+    let window = PerformanceMonitor::start_stepped(&stepper);
+    // Idle and busy by turns. Its refresh is not known, and a change seen after a second may be as old.
+    for turn in 0..400 {
+        clock.advance(Duration::from_millis(if turn % 40 < 30 { 20 } else { 1_000 }));
+        stepper.step();
+    }
+    window.end();
+    step_to(&mut stepper, &clock, 200_000);
+    let power = window.report().devices[0].power.unwrap();
+    assert!(power.count > 20 && power.max <= 300.0 && power.min >= 100.0, "{power:?}");
+}
+
+/// A GPU without a sensor at 0.25 of 400 W, and a CPU of which three of eight cores are busy.
+fn unmeasured() -> FakeCollector {
+    let mut gpu = (*support::gpu("GPU-a")).clone();
+    (gpu.counter, gpu.power_limit) = (None, Some(Watts::whole(400)));
+    let cpu = Device::new(DeviceId::new("cpu-0"), DeviceKind::Cpu, Vendor::Unknown, "test CPU");
+    FakeCollector::new("unmeasured", [Arc::new(gpu), Arc::new(cpu)], |device, now| {
+        let mut sample = wattspan_core::DeviceSample::new(Arc::clone(device), now);
+        if device.kind == DeviceKind::Cpu {
+            sample.gauges.cpu_busy = Reading::Value(now.since(MonoTime::ZERO) * 3);
+        } else {
+            sample.gauges.utilization = Ratio::new(0.25).into();
+        }
+        sample
+    })
+}
+
+fn all_inputs() -> EstimateInputs {
+    let mut inputs = EstimateInputs::default();
+    let cores = std::num::NonZeroU32::new(8).unwrap();
+    inputs.cpu = Some((PowerCurve::new(Watts::whole(20), Watts::whole(100)).unwrap(), cores));
+    inputs.gpu = true;
+    inputs
+}
+
+#[test]
+fn a_windows_estimate_stands_beside_what_was_measured_and_is_off_unless_asked_for() {
+    let run = |inputs: Option<EstimateInputs>| {
+        let clock = clock();
+        let mut builder = Monitor::builder().clock(clock.clone()).collector(Box::new(unmeasured()));
+        builder = builder.collector(Box::new(steady("GPU-b")));
+        if let Some(inputs) = inputs {
+            builder = builder.estimate(inputs);
+        }
+        let mut stepper = builder.stepper();
+        step_to(&mut stepper, &clock, 1_000);
+        let first = PerformanceMonitor::start_stepped(&stepper);
+        step_to(&mut stepper, &clock, 3_000);
+        let second = PerformanceMonitor::start_stepped(&stepper);
+        step_to(&mut stepper, &clock, 5_000);
+        first.end();
+        step_to(&mut stepper, &clock, 7_000);
+        second.end();
+        step_to(&mut stepper, &clock, 8_000);
+        (first.report(), second.report())
+    };
+    let (without, _) = run(None);
+    assert_eq!(without.estimate, None);
+    let (first, second) = run(Some(all_inputs()));
+    let estimate = first.estimate.clone().unwrap();
+    // Four seconds of 20 W + 3/8 of 80 W, and of a quarter of 400 W; at least 20 W and at most 500 W.
+    assert!((estimate.value.joules() - 600.0).abs() < 1e-3, "{estimate:?}");
+    assert_eq!((estimate.range.low, estimate.range.high), (joules(80), joules(2_000)));
+    assert!(estimate.basis.contains("cpu time") && estimate.basis.contains("utilisation"), "{estimate:?}");
+    assert_eq!(first.total.energy, without.total.energy, "it is in no other figure");
+    let json = serde_json::to_value(&first).unwrap();
+    assert!((json["estimate"]["value_joules"].as_f64().unwrap() - 600.0).abs() < 1e-3, "{json}");
+    assert!(first.to_string().contains("not in the total"), "{first}");
+
+    // Two seconds are in both windows, and count once; 150 W for six seconds. Another machine's are added.
+    let both = PerformanceReport::merge([&first, &second]).unwrap().estimate.unwrap();
+    assert!((both.value.joules() - 900.0).abs() < 1e-3, "{both:?}");
+    assert_eq!(both.basis, estimate.basis, "what it rests on is named once");
+    let back: PerformanceReport = serde_json::from_value(json).unwrap();
+    assert_eq!(PerformanceReport::merge([&back]).unwrap().estimate, Some(estimate));
+}
+
+#[test]
+fn a_measured_device_is_not_estimated_too() {
+    let clock = clock();
+    let mut stepper = Monitor::builder()
+        .clock(clock.clone())
+        .collector(Box::new(steady("GPU-a")))
+        .estimate({
+            let mut inputs = all_inputs();
+            inputs.cpu = None;
+            inputs
+        })
+        .stepper();
+    step_to(&mut stepper, &clock, 1_000);
+    let window = PerformanceMonitor::start_stepped(&stepper);
+    step_to(&mut stepper, &clock, 3_000);
+    window.end();
+    step_to(&mut stepper, &clock, 4_000);
+    assert_eq!((window.report().estimate, window.report().total.energy), (None, Some(joules(200))));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use wattspan_core::{
-    Bytes, Celsius, Device, DeviceId, Grams, Joules, Method, Ratio, StateEnergy, Usd, Vendor, Watts,
+    Bytes, Celsius, Device, DeviceId, Estimate, Grams, Joules, Method, Ratio, StateEnergy, Usd, Vendor, Watts,
 };
 use wattspan_energy::{Embodied, Overhead, sci};
 
@@ -14,6 +14,7 @@ use super::distribution::Distribution;
 use super::inferences::{Row, Sums};
 use super::report::{DeviceReport, PerformanceReport, SciReport, ServerReport, TotalReport};
 use super::spans::{Span, length, outside, overlap, union};
+use crate::estimate::Gathered;
 
 /// Emissions of making the hardware that a program uses.
 ///
@@ -124,6 +125,8 @@ pub(crate) struct Data {
     pub(super) overhead: Overhead,
     /// Each kind of hardware, known by its devices, with the windows in which it was used.
     pub(super) hardware: Vec<(Embodiment, Vec<DeviceId>, Vec<Span>)>,
+    /// What may have been drawn without a sensor to tell, by monitor and window.
+    pub(super) estimates: Vec<(Arc<str>, Span, Estimate)>,
     pub(super) notes: Vec<String>,
 }
 
@@ -287,6 +290,7 @@ impl Data {
         } else {
             self.power.merge(&other.power);
         }
+        self.absorb_estimates(other);
         for (id, device) in &other.devices {
             match self.devices.get_mut(id) {
                 Some(known) => known.absorb(device),
@@ -336,6 +340,27 @@ impl Data {
         self.notes.extend(other.notes.iter().cloned());
     }
 
+    /// Adds another's estimates for the time that this one has none for. Two monitors that know a device in common watch
+    /// one machine; those that know none are taken for two machines.
+    fn absorb_estimates(&mut self, other: &Self) {
+        let one_machine = other.devices.keys().any(|device| self.devices.contains_key(device));
+        let mut news = Vec::new();
+        for (monitor, span, estimate) in &other.estimates {
+            let same = self.windows.iter().filter(|(known, _)| one_machine || known == monitor);
+            let covered = union(same.map(|(_, known)| *known).collect());
+            for part in outside(*span, &covered) {
+                let fraction = (part.1 - part.0) as f64 / (span.1 - span.0) as f64;
+                let scaled = |energy: Joules| energy.scaled(fraction).unwrap_or(energy);
+                let mut estimate = estimate.clone();
+                estimate.value = scaled(estimate.value);
+                estimate.range.low = scaled(estimate.range.low);
+                estimate.range.high = scaled(estimate.range.high);
+                news.push((Arc::clone(monitor), part, estimate));
+            }
+        }
+        self.estimates.extend(news);
+    }
+
     pub(super) fn report(self) -> PerformanceReport {
         let windows = union(spans(&self.windows));
         let duration = length(&windows);
@@ -357,6 +382,7 @@ impl Data {
             snapshots: self.snapshots,
             devices,
             total,
+            estimate: Gathered::together(self.estimates.iter().map(|(.., estimate)| estimate)),
             inferences,
             servers,
             sci,
@@ -413,6 +439,8 @@ impl Data {
             ..Self::default()
         };
         let monitor: Arc<str> = report.monitors.join("+").into();
+        data.estimates
+            .extend(report.estimate.iter().map(|estimate| (Arc::clone(&monitor), window, estimate.clone())));
         data.windows.push((monitor, window));
         data.notes.push("percentiles and means of a report that was read back are not merged".to_owned());
         for device in &report.devices {

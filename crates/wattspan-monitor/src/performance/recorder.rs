@@ -1,12 +1,12 @@
 //! Gathers what a report needs, poll by poll. Fed by settlement, read by whoever holds the report's monitor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use wattspan_core::{
-    Device, DeviceId, DeviceSample, GapReason, InferenceRecord, IntervalEnergy, Joules, MonoTime,
-    ServerStats, Watts,
+    Device, DeviceId, DeviceKind, DeviceSample, Estimate, GapReason, InferenceRecord, IntervalEnergy, Joules,
+    MonoTime, Ratio, ServerStats, Watts,
 };
 use wattspan_energy::{Measured, window_energy};
 
@@ -14,6 +14,7 @@ use super::data::{Data, DeviceData, Embodiment, Segment};
 use super::inferences::Row;
 use super::report::PerformanceReport;
 use crate::board::Rates;
+use crate::estimate::{EstimateInputs, Window};
 use crate::link::Link;
 
 /// One poll, as a recorder sees it.
@@ -22,6 +23,8 @@ pub(crate) struct Tick<'a> {
     pub(crate) samples: &'a [DeviceSample],
     pub(crate) measured: &'a [(Arc<Device>, Measured)],
     pub(crate) intervals: &'a [IntervalEnergy],
+    /// Devices whose sensor has answered at least once.
+    pub(crate) answered: &'a HashSet<DeviceId>,
     pub(crate) servers: &'a [ServerStats],
     /// Power of all counted devices together.
     pub(crate) power: Option<Watts>,
@@ -36,6 +39,7 @@ pub(crate) struct Recorder {
     name: Arc<str>,
     epoch: u64,
     from: MonoTime,
+    estimate: EstimateInputs,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -48,6 +52,8 @@ struct State {
     complete: bool,
     servers: BTreeMap<Arc<str>, MonoTime>,
     embodiment: Option<Embodiment>,
+    /// CPU time of all processes, which every CPU device tells alike: first and last reading in the window.
+    busy: Option<[(MonoTime, Duration); 2]>,
 }
 
 /// What is needed of a device only while it is recorded.
@@ -58,8 +64,22 @@ struct Live {
     gap: Option<(GapReason, MonoTime)>,
     /// Its last sample had neither energy nor power.
     dark: bool,
+    /// Its sensor has answered at least once.
+    answered: bool,
+    /// How uncertain the time of its last refresh is.
+    lag: Option<Duration>,
+    short: Option<Short>,
     /// The intervals that decide the bound: lowest and highest power, longest refresh and lag, largest step.
     extremes: [Option<Measured>; 5],
+}
+
+/// Intervals that are too short to tell power one by one.
+struct Short {
+    start: MonoTime,
+    end: MonoTime,
+    energy: Joules,
+    /// How uncertain the time of its start is.
+    lag: Duration,
 }
 
 impl Live {
@@ -76,6 +96,27 @@ impl Live {
                 *slot = Some(measured.clone());
             }
         }
+    }
+
+    /// Mean power of an interval, or of some together that are too short to tell it one by one: over a few milliseconds
+    /// the counter's step, and what is not known of the times of its refreshes, make any power.
+    fn power(&mut self, measured: &Measured) -> Option<Watts> {
+        // Of the first one's start nothing is known.
+        let lag = self.lag.replace(measured.lag).unwrap_or(measured.length() / 2);
+        let energy = *measured.energy.as_ref().ok()?;
+        let before = self.short.take().filter(|short| short.end == measured.start);
+        let mut all =
+            before.unwrap_or(Short { start: measured.start, end: measured.end, energy: Joules::ZERO, lag });
+        all.end = measured.end;
+        all.energy += energy;
+        // A refresh is met early or late by a poll, so that what is a quarter short is a whole one.
+        let refresh = measured.refresh.unwrap_or_default().mul_f64(0.75);
+        let length = all.end.since(all.start);
+        if length < refresh.max(SHORTEST).max((all.lag + measured.lag) * 2) {
+            self.short = Some(all);
+            return None;
+        }
+        all.energy / length
     }
 
     fn bound(&self, from: MonoTime, to: MonoTime) -> Option<Joules> {
@@ -95,6 +136,7 @@ impl Recorder {
             name: Arc::clone(&link.name),
             epoch: link.epoch_unix_nanos,
             from: link.clock.mono(),
+            estimate: link.estimate.clone(),
             state: Mutex::new(State {
                 data,
                 live: BTreeMap::new(),
@@ -103,6 +145,7 @@ impl Recorder {
                 complete: false,
                 servers: BTreeMap::new(),
                 embodiment,
+                busy: None,
             }),
             changed: Condvar::new(),
         }
@@ -150,7 +193,10 @@ impl Recorder {
         for sample in tick.samples {
             let device = state.device(&sample.device).device.id.clone();
             let dark = !sample.energy.is_value() && !sample.power.is_value();
-            state.live.entry(device).or_default().dark = dark;
+            let answered = tick.answered.contains(&device);
+            let live = state.live.entry(device).or_default();
+            live.dark = dark;
+            live.answered |= answered;
         }
         let open = state.until.is_none_or(|until| tick.time <= until);
         if open && tick.time >= self.from {
@@ -158,6 +204,7 @@ impl Recorder {
             for sample in tick.samples {
                 state.sample(sample);
             }
+            state.busy(tick.samples);
             if let Some(power) = tick.power {
                 state.data.power.add(power.watts());
             }
@@ -166,6 +213,11 @@ impl Recorder {
             }
         }
         for (device, measured) in tick.measured {
+            let power = state.live.entry(device.id.clone()).or_default().power(measured);
+            let inside = measured.end > self.from && state.until.is_none_or(|until| measured.start < until);
+            if let Some(power) = power.filter(|_| inside) {
+                state.device(device).power.add(power.watts());
+            }
             let reach = measured.refresh.unwrap_or(measured.length()).max(measured.length());
             let after = state.until.is_some_and(|until| measured.start > until + reach);
             if measured.end + reach >= self.from && !after && measured.energy.is_ok() {
@@ -214,10 +266,6 @@ impl Recorder {
             cost: rates.cost(energy),
         };
         if let Some(segment) = segment.within((self.unix(self.from), u64::MAX)) {
-            let power = energy / interval.end.since(interval.start);
-            if let Some(power) = power {
-                device.power.add(power.watts());
-            }
             device.push(segment);
         }
     }
@@ -247,6 +295,8 @@ impl Recorder {
         if let Some(embodiment) = state.embodiment {
             data.hardware.push((embodiment, data.devices.keys().cloned().collect(), vec![window]));
         }
+        let estimates = state.estimates(&self.estimate, to.since(self.from));
+        data.estimates.extend(estimates.map(|estimate| (Arc::clone(&self.name), window, estimate)));
         if state.until.is_some() && !state.complete {
             data.notes
                 .push("not all devices or inferences had been read up to the end of the window".to_owned());
@@ -290,6 +340,33 @@ impl State {
         stats.kv_cache.as_value().into_iter().for_each(|ratio| server.cache.add(ratio.ratio()));
     }
 
+    fn busy(&mut self, samples: &[DeviceSample]) {
+        let read = samples.iter().find_map(|sample| Some((sample.time, *sample.gauges.cpu_busy.as_value()?)));
+        if let Some(read) = read {
+            self.busy.get_or_insert([read; 2])[1] = read;
+        }
+    }
+
+    /// What the machine's devices without a sensor may have drawn in a window of some length.
+    fn estimates(&self, inputs: &EstimateInputs, length: Duration) -> impl Iterator<Item = Estimate> {
+        let busy_cores = self.busy.and_then(|[(from, before), (to, after)]| {
+            let time = to.since(from).as_secs_f64();
+            (time > 0.0).then(|| after.saturating_sub(before).as_secs_f64() / time)
+        });
+        let answered = |device: &Device| self.live.get(&device.id).is_some_and(|live| live.answered);
+        let (mut measured, mut gpus) = (Vec::new(), Vec::new());
+        for data in self.data.devices.values() {
+            let device = &data.device;
+            if answered(device) {
+                measured.push(device.kind);
+            } else if device.kind == DeviceKind::Gpu {
+                let busy = data.utilization.mean().and_then(Ratio::new);
+                gpus.extend(busy.map(|busy| (Arc::clone(device), busy)));
+            }
+        }
+        inputs.window(&Window { length, busy_cores, measured: &measured, gpus: &gpus }).into_iter()
+    }
+
     /// Up to where every device is known; one that has been silent for long is not waited for.
     fn known_to(&self) -> Option<MonoTime> {
         let ticked = self.ticked?;
@@ -298,5 +375,8 @@ impl State {
     }
 }
 
+/// Intervals shorter than this tell no power of their own, whatever the sensor's refresh: a poll takes its time to within
+/// about a millisecond.
+const SHORTEST: Duration = Duration::from_millis(10);
 /// A device that has not been heard of for this long does not hold a running report up.
 const SILENT: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use wattspan_core::{
-    Bytes, Celsius, DeviceId, DeviceKind, Grams, Joules, Method, Ratio, StateEnergy, Usd, Watts,
+    Bytes, Celsius, DeviceId, DeviceKind, Estimate, Grams, Joules, Method, Ratio, StateEnergy, Usd, Watts,
 };
 use wattspan_energy::Boundary;
 
@@ -33,6 +33,11 @@ pub struct PerformanceReport {
     pub devices: Vec<DeviceReport>,
     /// All counted devices together.
     pub total: TotalReport,
+    /// What the devices without a sensor may have drawn, whoever used them: modelled, with its range and what it rests on,
+    /// and in no other figure of the report. **Absent** where every device is measured, and unless the monitor was told
+    /// what to estimate with ([`MonitorBuilder::estimate`](crate::MonitorBuilder::estimate)).
+    #[serde(default)]
+    pub estimate: Option<Estimate>,
     /// Inferences that ended in the window.
     pub inferences: InferenceReport,
     /// The model servers that were polled.
@@ -84,7 +89,9 @@ pub struct DeviceReport {
     /// Energy over the time with data.
     #[serde(rename = "mean_power_watts")]
     pub mean_power: Option<Watts>,
-    /// Mean power of the sensor's intervals.
+    /// Mean power of the sensor's intervals. Those that are shorter than its refresh period, than 10 ms, or than twice
+    /// what is not known of the times of their ends, are taken together until they are not: a step of the counter over a
+    /// few milliseconds would be a peak that never was.
     #[serde(rename = "power_watts")]
     pub power: Option<Percentiles>,
     /// Mean of the polled utilisation.
@@ -262,6 +269,11 @@ impl fmt::Display for PerformanceReport {
         }
         let total = &self.total;
         writeln!(out, "total {} {} {}", shown(total.energy), shown(total.emissions), shown(total.cost))?;
+        if let Some(estimate) = &self.estimate {
+            let range = &estimate.range;
+            let Estimate { value, basis, .. } = estimate;
+            writeln!(out, "estimated {value} ({} to {}), not in the total: {basis}", range.low, range.high)?;
+        }
         let all = &self.inferences;
         write!(out, "{} inferences, {} failed, {} measured", all.count, all.failed, shown(all.energy))?;
         if let Some(joules) = all.joules_per_output_token {
