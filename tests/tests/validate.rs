@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use wattspan_core::{Clock, MonoTime, Ratio, ScriptedClock};
+use wattspan_energy::UncertaintyModel;
 use wattspan_fake_nvml::FakeNvml;
 use wattspan_fake_nvml::model::Preset;
 use wattspan_monitor::validate::{
@@ -48,9 +49,17 @@ impl Load for FakeLoad<'_> {
 }
 
 fn run(preset: Preset, gains: (f64, f64), with_load: bool) -> Validation {
+    run_as(preset, &[], gains, with_load)
+}
+
+/// With more lines about the GPU.
+fn run_as(preset: Preset, lines: &[&str], gains: (f64, f64), with_load: bool) -> Validation {
     let driver = FakeNvml::new().unwrap();
     let gpu = driver.gpu(0).preset(preset).unwrap().idle_watts(60.0).unwrap().power_limit(700.0).unwrap();
     gpu.gains(gains.0, gains.1).unwrap();
+    for line in lines {
+        driver.gpu(0).line(line).unwrap();
+    }
     let mut options = NvidiaOptions::default();
     options.library = Some(driver.path().to_owned());
     let mut collector = NvidiaCollector::open(&options).unwrap().unwrap();
@@ -98,6 +107,29 @@ fn refresh_step_and_duty_of_a_known_card_are_found() {
     assert!(table.contains("square 100 ms") && table.ends_with("self-consistent\n"), "{table}");
     let json = serde_json_round_trip(&found);
     assert_eq!(json.verdict, Verdict::SelfConsistent);
+}
+
+#[test]
+fn the_scale_is_that_of_the_sensor_that_was_found() {
+    let model = UncertaintyModel::default();
+    let scales = [model.gamma_counter, model.gamma_instant, model.gamma_part_time, model.gamma_trailing];
+    assert!(scales.iter().enumerate().all(|(at, one)| !scales[..at].contains(one)), "or this shows nothing");
+    let counted = run(Preset::Hopper, (1.0, 1.0), true);
+    assert_eq!(counted.devices[0].gamma, model.gamma_counter);
+    // Known beforehand to look at 10 of 20 ms, and found to.
+    let part = run(Preset::Pascal, (1.0, 1.0), true);
+    near(part.devices[0].power_duty_ratio, 0.5, 0.1);
+    assert_eq!(part.devices[0].gamma, model.gamma_part_time);
+    assert_eq!(run(Preset::Pascal, (1.0, 1.0), false).devices[0].gamma, model.gamma_part_time);
+    // Stated to look at all of its period.
+    let whole = run_as(Preset::Turing, &["counter off"], (1.0, 1.0), true);
+    assert_eq!(whole.devices[0].gamma, model.gamma_instant);
+    let lines =
+        ["usage", "average", "instant"].map(|name| format!("sensor {name} update 100000 window 25000"));
+    let lines: Vec<&str> = std::iter::once("counter off").chain(lines.iter().map(String::as_str)).collect();
+    let found = run_as(Preset::Turing, &lines, (1.0, 1.0), true);
+    near(found.devices[0].power_duty_ratio, 0.25, 0.06);
+    assert_eq!(found.devices[0].gamma, model.gamma_part_time, "what was found outweighs what is stated");
 }
 
 fn serde_json_round_trip(found: &Validation) -> Validation {
