@@ -33,10 +33,13 @@ fn used(run: &Run) -> String {
             }
         };
     }
-    let kwh = row.inference_energy_j.map(kilowatt_hours).unwrap_or_default();
+    let kwh = row
+        .inference_energy_j
+        .map(|joules| kilowatt_hours(joules, row.inference_energy_uncertainty_j))
+        .unwrap_or_default();
     let per_token = figures::per_token(run);
     let per_token = match per_token.value {
-        Some(_) => format!(", {} of output", per_token.text()),
+        Some(_) => format!(": {} of output", per_token.text()),
         None => String::new(),
     };
     format!("{cases} ({passed}) used {}{kwh}{per_token}.", energy.text())
@@ -71,14 +74,8 @@ fn emitted(run: &Run) -> Option<String> {
 }
 
 /// The same energy as an electricity bill has it.
-pub(crate) fn kilowatt_hours(joules: f64) -> String {
-    let watt_hours = joules / 3_600.0;
-    let (value, unit) = match watt_hours.abs() {
-        large if large >= 999.5 => (watt_hours / 1e3, "kWh"),
-        small if small < 0.9995 => (watt_hours * 1e3, "mWh"),
-        _ => (watt_hours, "Wh"),
-    };
-    format!(" ({}\u{a0}{unit})", crate::number::significant(value))
+fn kilowatt_hours(joules: f64, half: Option<f64>) -> String {
+    format!(" ({})", show(joules / 3_600.0, half.map(|half| half / 3_600.0), Unit::WattHour))
 }
 
 pub(crate) const LEGEND: &str = "± is the half-width of a 95 % interval. – means that a value is not known, never that it \

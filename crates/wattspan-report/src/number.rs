@@ -5,6 +5,8 @@
 pub(crate) enum Unit {
     Joule,
     JoulePerToken,
+    /// Only beside the same energy in joules.
+    WattHour,
     Watt,
     Gram,
     GramPerKwh,
@@ -25,6 +27,7 @@ impl Unit {
         match self {
             Self::Joule => "J",
             Self::JoulePerToken => "J/token",
+            Self::WattHour => "Wh",
             Self::Watt => "W",
             Self::Gram => "gCO2e",
             Self::GramPerKwh => "gCO2e/kWh",
@@ -45,6 +48,7 @@ pub(crate) fn show(value: f64, plus_minus: Option<f64>, unit: Unit) -> String {
     match unit {
         Unit::Joule => prefixed(value, plus_minus, "J", &[-6, -3, 0, 3, 6, 9, 12]),
         Unit::JoulePerToken => prefixed(value, plus_minus, "J/token", &[-6, -3, 0, 3, 6]),
+        Unit::WattHour => prefixed(value, plus_minus, "Wh", &[-6, -3, 0, 3, 6]),
         Unit::Watt => prefixed(value, plus_minus, "W", &[-3, 0, 3, 6, 9]),
         Unit::Gram => prefixed(value, plus_minus, "g\u{a0}CO₂e", &[-6, -3, 0, 3]),
         Unit::GramPerKwh => joined(value, plus_minus, "g/kWh"),
@@ -58,6 +62,15 @@ pub(crate) fn show(value: f64, plus_minus: Option<f64>, unit: Unit) -> String {
         Unit::Mebibyte => joined(value, plus_minus, "MiB"),
         Unit::Celsius => joined(value, plus_minus, "°C"),
     }
+}
+
+/// A tick of an axis: without the zeros that a measured value would have.
+pub(crate) fn tick(value: f64, unit: Unit) -> String {
+    let text = show(value, None, unit);
+    let (number, unit) = text.split_once('\u{a0}').unwrap_or((&text, ""));
+    let short =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    if unit.is_empty() { short.to_owned() } else { format!("{short}\u{a0}{unit}") }
 }
 
 /// A value with three significant digits, without a unit: for the ticks of an axis that names its own.
@@ -208,6 +221,15 @@ mod tests {
         check(Unit::Joule, 3.2, Some(500.0), "3 ± 500 J");
         check(Unit::Joule, 12.3, Some(0.0), "12.3 J");
         check(Unit::Joule, 12.3, Some(f64::NAN), "12.3 J");
+    }
+
+    #[test]
+    fn ticks_have_no_needless_zeros() {
+        let shown =
+            [(50.0, Unit::Watt), (2_500.0, Unit::Watt), (10_240.0, Unit::Mebibyte), (0.5, Unit::Joule)]
+                .map(|(value, unit)| tick(value, unit).replace('\u{a0}', " "));
+        assert_eq!(shown, ["50 W", "2.5 kW", "10 GiB", "500 mJ"]);
+        assert_eq!(tick(40.0, Unit::Count), "40");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) fn histogram(id: &str, title: &str, unit: Unit, values: &[f64]) -> Op
     let median = median(values);
     let every = bins.counts.len().div_ceil(4);
     Some(html! {
-        figure.picture.small {
+        figure.picture.half {
             figcaption id=(title_id) { (title) span.remark { " of " (values.len()) " cases, median " (show(median, None, unit)) } }
             svg viewBox={ "0 0 " (WIDTH) " 150" } role="img" aria-labelledby=(title_id) {
                 path.grid d={ "M0 " (TOP) "H" (WIDTH) } {}
@@ -35,7 +35,7 @@ pub(crate) fn histogram(id: &str, title: &str, unit: Unit, values: &[f64]) -> Op
                 @for index in (0..=bins.counts.len()).step_by(every) {
                     @let value = bins.from + index as f64 * bins.step;
                     path.tick-mark d={ "M" (at(x(value))) " " (at(TOP + HEIGHT)) "v4" } {}
-                    text.tick x=(at(x(value))) y=(at(TOP + HEIGHT + 16.0)) text-anchor=(anchor(x(value), WIDTH)) { (significant(value)) }
+                    text.tick x=(at(x(value))) y=(at(TOP + HEIGHT + 16.0)) text-anchor=(anchor(x(value), WIDTH)) { (significant_tick(value)) }
                 }
             }
             p.note { "Axis in " (unit.as_str()) "; the dashed line is the median." }
@@ -55,6 +55,12 @@ pub(crate) fn histogram(id: &str, title: &str, unit: Unit, values: &[f64]) -> Op
             }
         }
     })
+}
+
+/// Without needless zeros: the axis names its unit below.
+fn significant_tick(value: f64) -> String {
+    let text = significant(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Classes of equal width with round borders.

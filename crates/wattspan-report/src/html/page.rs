@@ -59,7 +59,7 @@ fn all(runs: &[Run]) -> Markup {
         section aria-labelledby="board-title" {
             h2 #board-title { (board.title) }
             p.note { "The titles sort. Several figures have a ±: runs whose intervals overlap may not differ." }
-            (table("leaderboard", &board, "All runs"))
+            (table("leaderboard", &board, "All runs", true))
         }
         @if let Some(bars) = bars::comparison(&board) {
             section aria-labelledby="comparison-title" {
@@ -130,7 +130,7 @@ fn section(index: usize, run: &Run, is_one_of_several: bool, options: &Options) 
 }
 
 fn part(id: &str, found: Option<&Table>) -> Markup {
-    html! { @if let Some(found) = found { (table(&format!("{id}-{}", found.key), found, found.title)) } }
+    html! { @if let Some(found) = found { (table(&format!("{id}-{}", found.key), found, found.title, matches!(found.key, "devices" | "cases"))) } }
 }
 
 /// Model, provider, hardware and time on a line.
@@ -250,6 +250,6 @@ fn policy() -> String {
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// `openssl dgst -sha256 -binary src/html/style.css | base64`. A browser names the right one when this is wrong.
-const STYLE_HASH: &str = "sha256-lu+lc4oHo/c6zdXTNjsGody2sZRIkSdViT+ixkJFnXE=";
+const STYLE_HASH: &str = "sha256-iU2UM1jutEroHe2kyhpp972MUg56M5rsXFcCS4ykdS0=";
 /// `openssl dgst -sha256 -binary src/html/script.js | base64`.
 const SCRIPT_HASH: &str = "sha256-6aKS7iEYWbnB9hiEGsAcOQHVTyy5VXKgzTKNXDf+xY8=";

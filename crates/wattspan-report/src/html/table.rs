@@ -5,12 +5,13 @@ use maud::{Markup, html};
 use crate::model::{ABSENT, Content, FAILED, Figure, Line, PASSED, Table};
 
 /// A table that scrolls by itself where the screen is narrow. `id` is unique in the page.
-pub(crate) fn table(id: &str, table: &Table, caption: &str) -> Markup {
+/// A caption that repeats the heading above it is only read out.
+pub(crate) fn table(id: &str, table: &Table, caption: &str, repeats: bool) -> Markup {
     let caption_id = format!("{id}-caption");
     html! {
         div.scroll role="region" aria-labelledby=(caption_id) tabindex="0" {
             table id=(id) data-table=(table.key) data-sorts[table.sorts] {
-                caption id=(caption_id) { (caption) }
+                caption id=(caption_id) { span.unseen[repeats] { (caption) } }
                 thead {
                     tr {
                         @for column in &table.columns {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::{Scale, TimeScale, at};
-use crate::number::{Unit, show};
+use crate::number::{self, Unit, show};
 use crate::read::{Device, Inference, Point, Run, Series};
 use crate::text;
 
@@ -98,7 +98,7 @@ pub(crate) fn device(id: &str, device: &Device, times: &[(u64, u64)]) -> Option<
     Some(html! {
         section.device aria-labelledby={ (id) "-name" } {
             h4 id={ (id) "-name" } { bdi { (text::line(&device.name)) } " " span.remark { bdi { (text::line(&device.id)) } } }
-            div.pictures {
+            div.pictures.four {
                 @for (index, (title, series, unit, most)) in drawn.into_iter().enumerate() {
                     (small(&format!("{id}-{index}"), title, series, unit, most, &time))
                 }
@@ -114,7 +114,12 @@ fn small(id: &str, title: &str, series: &Series, unit: Unit, most: Option<f64>, 
     let top = most
         .filter(|most| largest > most * 0.4 && largest <= most * 1.2)
         .map_or(largest, |most| most.max(largest));
-    let scale = Scale::new(top, 2);
+    let scale = if unit == Unit::Mebibyte && top >= 1_024.0 {
+        let of_gibibytes = Scale::new(top / 1_024.0, 2);
+        Scale { top: of_gibibytes.top * 1_024.0, step: of_gibibytes.step * 1_024.0 }
+    } else {
+        Scale::new(top, 2)
+    };
     let (count, sum) =
         series.points().fold((0.0, 0.0), |(count, sum), point| (count + 1.0, sum + point.mean));
     let summary = format!(
@@ -177,7 +182,7 @@ pub(crate) fn grid(scale: Scale, unit: Unit, top: f64, height: f64, width: f64) 
     html! {
         @for tick in scale.ticks() {
             path.grid d={ "M0 " (at(y(tick))) "H" (width) } {}
-            text.tick x="0" y=(at(y(tick) - 3.0)) { (show(tick, None, unit)) }
+            text.tick x="0" y=(at(y(tick) - 3.0)) { (number::tick(tick, unit)) }
         }
         path.axis d={ "M0 " (at(top + height)) "H" (width) } {}
     }
@@ -213,7 +218,16 @@ pub(crate) fn anchor(x: f64, width: f64) -> &'static str {
 pub(crate) fn swatch(class: &str) -> Markup {
     html! {
         svg.swatch viewBox="0 0 16 12" aria-hidden="true" {
-            @if class == "mean" { path class=(class) d="M0 6H16" {} } @else { rect class=(class) x="1" y="1" width="14" height="10" {} }
+            @if class == "mean" {
+                path class=(class) d="M0 6H16" {}
+            } @else {
+                rect class=(class) x="1" y="1" width="14" height="10" {}
+            }
+            @match class {
+                "part idle" | "part estimated" => path.hatch d="M4 10L9 2M9 10L14 2" {},
+                "part other" => path.dots d="M4 4h.1M8 8h.1M12 4h.1" {},
+                _ => {},
+            }
         }
     }
 }
@@ -378,7 +392,7 @@ fn at_a_time(sorted: &[&Inference]) -> usize {
 }
 
 pub(crate) const WIDE: f64 = 720.0;
-const NARROW: f64 = 340.0;
+const NARROW: f64 = 260.0;
 const TOP: f64 = 18.0;
 const PLOT: f64 = 170.0;
 const LANE: f64 = 10.0;

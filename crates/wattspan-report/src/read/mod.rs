@@ -213,6 +213,15 @@ impl Run {
                 crate::number::show(coverage, None, crate::number::Unit::Ratio)
             ));
         }
+        for device in self.devices.iter().filter(|device| device.is_counted && device.power.is_empty()) {
+            if let (None, Some(absence)) = (device.counts().total, &device.absence) {
+                notices.push(format!(
+                    "{} is in no figure: {}",
+                    text::line(&device.title()),
+                    text::line(absence)
+                ));
+            }
+        }
         if self.devices.partial > 0 {
             notices.push(format!(
                 "{} moments are not in the sum of power, because a device had none",

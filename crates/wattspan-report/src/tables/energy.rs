@@ -106,7 +106,7 @@ pub(crate) fn devices(run: &Run) -> Table {
             device.id.clone(),
             vec![
                 Content::Text(device_name(device)),
-                Content::Text(text::line(&device.kind)),
+                Content::Text(text::line(&device.kind).replace('_', " ")),
                 figure(device.power_mean(), Unit::Watt),
                 figure(device.power_max(), Unit::Watt),
                 figure(device.power_limit, Unit::Watt),

@@ -111,7 +111,11 @@ fn methods(run: &Run, about: &[&str]) -> Vec<String> {
         let name = name.to_lowercase();
         about.iter().any(|part| name.contains(part)) && !matches!(value, Cell::Null)
     });
-    matching.map(|(name, value)| format!("{}: {}", text::line(name), value_text(value))).collect()
+    matching
+        .map(|(name, value)| {
+            format!("From the metadata, {}: {}", text::line(name).replace('_', " "), value_text(value))
+        })
+        .collect()
 }
 
 /// Versions, methods, devices and configuration, as the metadata has them.
