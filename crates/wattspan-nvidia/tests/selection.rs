@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Bench, SECOND, open_selected, told};
-use wattspan_core::{Bytes, Collector, DeviceKind, DeviceSample, Joules, OpenError, Reading};
+use wattspan_core::{Bytes, Collector, DeviceKind, DeviceSample, GpuInstance, Joules, OpenError, Reading};
 use wattspan_fake_nvml::{FakeNvml, MigDevice, ProcessSpec};
 use wattspan_nvidia::{NvidiaCollector, Selection};
 
@@ -121,6 +121,10 @@ fn slices_are_parts_of_their_gpu_and_add_no_energy() {
         .map(|sample| sample.energy.as_value().expect("a counter"))
         .sum();
     assert_eq!(counted, 120_000, "two GPUs of 60 W, and nothing twice");
+    // Two sevenths of the GPU and 20 GB each, as the driver's names have it.
+    let instances: Vec<_> = samples.iter().map(|sample| sample.device.gpu_instance.clone()).collect();
+    let slice = |id| Some(GpuInstance::new(id, Some("2g.20gb".to_owned())));
+    assert_eq!(instances, [None, slice(1), slice(2), None]);
     for slice in &samples[1..3] {
         assert_eq!(slice.device.parent.as_ref(), Some(&samples[0].device.id));
         assert!(!slice.device.is_counted());
