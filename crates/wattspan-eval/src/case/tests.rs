@@ -124,7 +124,7 @@ fn faults_in_json_are_told_with_their_place_and_case() {
     refused(
         "[{\"id\": \"a\", \"prompt\": \"x\", \"checks\": [{\"type\": \"jugde\"}]}]",
         json,
-        (1, 57),
+        (1, 55),
         &["`jugde`", "`judge`"],
     );
     refused(
