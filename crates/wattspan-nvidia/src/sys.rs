@@ -2,6 +2,8 @@
 //! of cadence, selection or samples.
 #![allow(unsafe_code)] // The wrapper lacks older functions, scopes of fields and handles without a lifetime.
 
+mod slices;
+
 use std::mem::{MaybeUninit, forget};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use nvml_wrapper_sys::bindings as raw;
 
 use crate::error::Fault;
 use crate::parse::PciAddress;
+pub(crate) use slices::Slice;
 
 /// NVML, initialised. The last of it and of its [`Handle`]s to go shuts NVML down.
 #[derive(Debug)]
@@ -170,14 +173,6 @@ pub(crate) struct Buffers {
     used: Vec<raw::nvmlProcessUtilizationSample_t>,
 }
 
-/// A MIG device as its GPU lists it.
-#[derive(Debug)]
-pub(crate) struct Slice {
-    pub(crate) handle: Handle,
-    /// GPU instance and compute instance.
-    pub(crate) instance: Option<(u32, u32)>,
-}
-
 impl Handle {
     fn keep(nvml: &Arc<Nvml>, device: &Device<'_>) -> Self {
         // SAFETY: the pointer is only stored; every use of it goes through `device` below.
@@ -213,47 +208,6 @@ impl Handle {
     pub(crate) fn compute_capability(&self) -> Result<(i32, i32), Fault> {
         let capability = self.device().cuda_compute_capability()?;
         Ok((capability.major, capability.minor))
-    }
-
-    /// The MIG devices on this GPU, with GPU and compute instance; none where MIG is off.
-    ///
-    /// An error says that the driver did not tell, which is not the same as none.
-    pub(crate) fn slices(&self) -> Result<Vec<Slice>, Fault> {
-        let device = self.device();
-        if device.mig_mode()?.current != 1 {
-            return Ok(Vec::new());
-        }
-        let mut slices = Vec::new();
-        for index in 0..device.mig_device_count()? {
-            match device.mig_device_by_index(index) {
-                Ok(slice) => {
-                    let handle = Self::keep(&self.nvml, &slice);
-                    let instance = handle.instance();
-                    slices.push(Slice { handle, instance });
-                }
-                // Numbers may have holes.
-                Err(NvmlError::NotFound | NvmlError::InvalidArg) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(slices)
-    }
-
-    /// Whether both are the driver's same handle.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.address == other.address
-    }
-
-    fn instance(&self) -> Option<(u32, u32)> {
-        let lib = self.nvml.lib();
-        let gpu = lib.nvmlDeviceGetGpuInstanceId.as_ref().ok()?;
-        let compute = lib.nvmlDeviceGetComputeInstanceId.as_ref().ok()?;
-        let (mut gpu_instance, mut compute_instance) = (0, 0);
-        // SAFETY: the handle is of this session (see `device`), and both places are valid for a write.
-        let codes = unsafe {
-            (gpu(self.raw(), &raw mut gpu_instance), compute(self.raw(), &raw mut compute_instance))
-        };
-        (codes == (0, 0)).then_some((gpu_instance, compute_instance))
     }
 
     // Energy and power.
