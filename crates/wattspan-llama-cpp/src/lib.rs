@@ -41,8 +41,9 @@
 //! A load is a `load` operation; an answer `chat` or `text_completion`; [`Embedder`] makes `embeddings`; a loop of the
 //! program's own goes through [`Sequences`]. Prompt and output tokens are marked as they are computed, after
 //! `llama_synchronize`, so that the ledger can share energy by them. What a prompt shares with the one before it is
-//! cache-read and costs nothing. A load's span has the model's facts under GGUF's names: `gguf.general.architecture`,
-//! `.name`, `.file_type`, `.size_label`, `.license`, and `gguf.parameters`, `gguf.context_length`, `gguf.size` (bytes).
+//! cache-read and costs nothing. A load's span has the model's facts as its file states them:
+//! `wattspan.model.architecture`, `.name`, `.quantization`, `.size_label`, `.license`, `.parameters`, `.context_length`,
+//! `.size` (bytes).
 //!
 //! llama.cpp's log goes to `tracing` with the target `llama-cpp-2`, beginning with the first load; at DEBUG a load has
 //! more than 2,000 lines. The binding opens `tracing` spans of its own under the target `llama_cpp_2`.

@@ -16,7 +16,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::trace::TraceContextExt as _;
 use self_cell::self_cell;
 use wattspan_core::Bytes;
-use wattspan_genai::{GenAi, Inference, Request};
+use wattspan_genai::{GenAi, Inference, Key, Operation, Profile, Request};
 
 use super::backend::{backend, context_lock};
 use super::error::{Error, reason};
@@ -218,27 +218,31 @@ fn open(path: &Path, options: &ModelOptions) -> Result<(LlamaModel, ModelFacts),
     Ok((llama, facts))
 }
 
-/// Facts on the load's span, under the names that GGUF has for them.
+/// Facts on the load's span.
 fn describe(inference: &Inference, facts: &ModelFacts) {
     let span = inference.context().span();
     let texts = [
-        ("gguf.general.architecture", facts.architecture.clone()),
-        ("gguf.general.name", facts.name.clone()),
-        ("gguf.general.file_type", facts.file_type.map(|kind| kind.to_string())),
-        ("gguf.general.size_label", facts.size_label.clone()),
-        ("gguf.general.license", facts.license.clone()),
+        (Key::ModelArchitecture, facts.architecture.clone()),
+        (Key::ModelName, facts.name.clone()),
+        (Key::ModelQuantization, facts.file_type.map(|kind| kind.to_string())),
+        (Key::ModelSizeLabel, facts.size_label.clone()),
+        (Key::ModelLicense, facts.license.clone()),
     ];
-    span.set_attributes(texts.into_iter().filter_map(|(key, text)| Some(KeyValue::new(key, text?))));
+    let texts = texts.into_iter().filter_map(|(key, text)| Some(KeyValue::new(name(key)?, text?)));
     let numbers = [
-        ("gguf.parameters", Some(facts.parameters)),
-        ("gguf.context_length", facts.context_length),
-        ("gguf.size", facts.size.map(Bytes::bytes)),
+        (Key::ModelParameters, Some(facts.parameters)),
+        (Key::ModelContextLength, facts.context_length),
+        (Key::ModelSize, facts.size.map(Bytes::bytes)),
     ];
-    span.set_attributes(
-        numbers
-            .into_iter()
-            .filter_map(|(key, number)| Some(KeyValue::new(key, i64::try_from(number?).ok()?))),
-    );
+    let numbers = numbers
+        .into_iter()
+        .filter_map(|(key, number)| Some(KeyValue::new(name(key)?, i64::try_from(number?).ok()?)));
+    span.set_attributes(texts.chain(numbers));
+}
+
+/// Names of our own are the same in every profile and for every operation.
+fn name(key: Key) -> Option<&'static str> {
+    Profile::Core.attribute(Operation::TextCompletion, key).map(|attribute| attribute.name)
 }
 
 fn no_context(lines: &[String]) -> Error {

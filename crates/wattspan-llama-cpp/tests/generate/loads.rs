@@ -18,9 +18,15 @@ fn a_load_is_an_operation_of_its_own_with_the_models_facts() {
     let model = rig.model();
     let span = rig.span();
     assert_eq!((&*span.name, &span.span_kind), ("load smollm2", &SpanKind::Internal));
-    assert_eq!(text(&span, "gguf.general.architecture").as_deref(), Some("llama"));
-    assert_eq!(text(&span, "gguf.general.file_type").as_deref(), Some("Q4_1"));
-    assert_eq!(number(&span, "gguf.context_length"), 8_192);
+    assert_eq!(text(&span, "wattspan.model.architecture").as_deref(), Some("llama"));
+    assert_eq!(text(&span, "wattspan.model.quantization").as_deref(), Some("Q4_1"));
+    assert_eq!(text(&span, "wattspan.model.license").as_deref(), Some("apache-2.0"));
+    assert_eq!(number(&span, "wattspan.model.context_length"), 8_192);
+    let (parameters, size) =
+        (number(&span, "wattspan.model.parameters"), number(&span, "wattspan.model.size"));
+    assert_eq!(u64::try_from(parameters).unwrap(), model.facts().parameters);
+    assert_eq!(u64::try_from(size).unwrap(), model.facts().size.unwrap().bytes());
+    assert!(span.attributes.iter().all(|pair| !pair.key.as_str().starts_with("gguf.")), "{span:?}");
     assert!(span.end_time > span.start_time);
     let seen = rig.seen();
     assert_eq!((seen.begin.workload, seen.prompted, seen.decoded), (Workload::Load, 0, 0));
