@@ -47,8 +47,17 @@ fn main() {
         Err(why) => println!("SMOLTRACE did not run ({why}): compared with {RECORDED} s, recorded earlier"),
     }
     let theirs = peer.as_ref().map_or(RECORDED, |figures| seconds(figures, "wall"));
-    let mean = ours.iter().map(|figures| seconds(figures, "wall")).sum::<f64>() / ours.len() as f64;
-    println!("the same rows take {mean:.2} s: {:.1} x SMOLTRACE", theirs / mean);
+    ours.sort_by(|one, other| seconds(one, "wall").total_cmp(&seconds(other, "wall")));
+    let middle = seconds(&ours[ours.len() / 2], "wall");
+    println!(
+        "the same rows take {middle:.2} s (the middle of {}): {:.1} x SMOLTRACE",
+        ours.len(),
+        theirs / middle
+    );
+    if let Ok(figures) = &peer {
+        let cpu = ours.iter().map(|figures| seconds(figures, "cpu")).sum::<f64>() / ours.len() as f64;
+        println!("in CPU time: {:.1} x SMOLTRACE", seconds(figures, "cpu") / cpu);
+    }
     println!("without the nested series: {:.1} x SMOLTRACE", theirs / seconds(&rows_only, "wall"));
     for (points, peer_series) in [(100_000, true), (7_000_000, true), (7_000_000, false)] {
         measured(points, peer_series);

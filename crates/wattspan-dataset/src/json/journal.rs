@@ -16,6 +16,7 @@ use wattspan_core::{Cell, Row, RunId, SinkError, Table};
 use super::dataset::run_of;
 use super::fault::{at, fatal};
 use super::keys::{Recent, key, live_key};
+use super::text::write_row;
 
 /// What the journal does to its file; a fault can be put in its place.
 pub(crate) trait Storage: Send + Sync {
@@ -249,7 +250,7 @@ impl Journal {
         for row in rows {
             let start = buffer.len();
             buffer.extend_from_slice(prefix);
-            if let Err(error) = serde_json::to_writer(&mut buffer, row) {
+            if let Err(error) = write_row(&mut buffer, row) {
                 buffer.truncate(start);
                 result = Err(not_json(&error));
                 break;

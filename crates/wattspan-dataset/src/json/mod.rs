@@ -12,6 +12,7 @@ mod rows;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use dataset::{JsonDataset, Recovered};
 pub use read::{JsonRun, ReadError};
