@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::number::{self, Unit};
+use crate::text;
 
 /// A number with what belongs to it, or why there is none.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,8 +115,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn new(key: impl Into<String>, cells: Vec<Content>) -> Self {
-        Self { key: key.into(), cells, is_total: false }
+    pub(crate) fn new(key: impl AsRef<str>, cells: Vec<Content>) -> Self {
+        Self { key: text::line(key.as_ref()), cells, is_total: false }
     }
 
     pub(crate) fn total(mut self) -> Self {
