@@ -4,18 +4,16 @@
 use std::ops::ControlFlow;
 
 use opentelemetry::metrics::MeterProvider as _;
-use opentelemetry::trace::{SpanKind, Status, TracerProvider as _};
-use opentelemetry::{Array, KeyValue, Value};
-use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics, ScopeMetrics};
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_sdk::metrics::data::{ResourceMetrics, ScopeMetrics};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
-use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
 use wattspan_genai::{ContentPolicy, GenAi, Profile};
 use wattspan_llama_cpp::{
     ChatMessage, Embedder, GenerateParams, Model, ModelOptions, Pooling, Prompt, Session, SessionOptions,
 };
-use wattspan_semconv::conformance::{self, Event, Metric, Span, Telemetry};
-use wattspan_semconv::{Instrument, ValueType};
-use wattspan_testkit::peers;
+use wattspan_semconv::conformance::{self, Metric, Telemetry};
+use wattspan_testkit::{neutral, peers};
 
 #[test]
 fn in_process_inference_conforms_to_the_core_profile() {
@@ -61,10 +59,11 @@ fn check(profile: Profile, duration: &str) {
         .iter()
         .flat_map(ResourceMetrics::scope_metrics)
         .flat_map(ScopeMetrics::metrics)
-        .map(metric)
+        .map(neutral::metric)
         .collect();
     assert!(metrics.iter().any(|metric| metric.name == duration), "{metrics:?}");
-    let telemetry = Telemetry { spans: spans.iter().map(span).collect(), metrics, ..Telemetry::default() };
+    let telemetry =
+        Telemetry { spans: spans.iter().map(neutral::span).collect(), metrics, ..Telemetry::default() };
     let violations = conformance::check(profile, &telemetry);
     let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
     assert_eq!(texts, Vec::<String>::new(), "profile {profile}");
@@ -87,80 +86,4 @@ fn run(genai: &GenAi) {
     session.generate(Prompt::text("word ".repeat(600)), &greedy, on).unwrap_err();
     session.generate(Prompt::text("One, two,"), &greedy, |_| ControlFlow::Break(())).unwrap();
     Embedder::new(&model, &size, Pooling::Mean).unwrap().embed(&["Hello", "world"]).unwrap();
-}
-
-fn span(data: &SpanData) -> Span {
-    Span {
-        name: data.name.to_string(),
-        kind: match data.span_kind {
-            SpanKind::Internal => wattspan_semconv::SpanKind::Internal,
-            SpanKind::Client => wattspan_semconv::SpanKind::Client,
-            SpanKind::Server => wattspan_semconv::SpanKind::Server,
-            SpanKind::Producer => wattspan_semconv::SpanKind::Producer,
-            SpanKind::Consumer => wattspan_semconv::SpanKind::Consumer,
-        },
-        status: match data.status {
-            Status::Unset => conformance::Status::Unset,
-            Status::Ok => conformance::Status::Ok,
-            Status::Error { .. } => conformance::Status::Error,
-        },
-        attributes: data.attributes.iter().map(pair).collect(),
-        events: data
-            .events
-            .iter()
-            .map(|event| Event {
-                name: event.name.to_string(),
-                severity: None,
-                attributes: event.attributes.iter().map(pair).collect(),
-            })
-            .collect(),
-    }
-}
-
-fn pair(pair: &KeyValue) -> (String, conformance::Value) {
-    use conformance::Value as Neutral;
-    let value = match &pair.value {
-        Value::Bool(value) => Neutral::Bool(*value),
-        Value::I64(value) => Neutral::Int(*value),
-        Value::F64(value) => Neutral::Double(*value),
-        Value::String(value) => Neutral::String(value.as_str().to_owned()),
-        Value::Array(Array::String(items)) => {
-            Neutral::Array(items.iter().map(|item| Neutral::String(item.as_str().to_owned())).collect())
-        }
-        other => panic!("no attribute of ours is {other:?}"),
-    };
-    (pair.key.as_str().to_owned(), value)
-}
-
-fn metric(metric: &opentelemetry_sdk::metrics::data::Metric) -> Metric {
-    let (value_type, instrument, buckets, points) = match metric.data() {
-        AggregatedMetrics::F64(data) => with(ValueType::Double, data),
-        AggregatedMetrics::U64(data) => with(ValueType::Int, data),
-        AggregatedMetrics::I64(data) => with(ValueType::Int, data),
-    };
-    Metric {
-        name: metric.name().to_owned(),
-        unit: metric.unit().to_owned(),
-        instrument,
-        value_type: Some(value_type),
-        buckets,
-        points,
-    }
-}
-
-type Shape = (ValueType, Instrument, Option<Vec<f64>>, Vec<conformance::Attributes>);
-
-fn with<T: Copy>(value_type: ValueType, data: &MetricData<T>) -> Shape {
-    match data {
-        MetricData::Sum(sum) => {
-            let points = sum.data_points().map(|point| point.attributes().map(pair).collect());
-            (value_type, Instrument::Counter, None, points.collect())
-        }
-        MetricData::Histogram(histogram) => {
-            let buckets = histogram.data_points().next().map(|point| point.bounds().collect());
-            let points = histogram.data_points().map(|point| point.attributes().map(pair).collect());
-            (value_type, Instrument::Histogram, buckets, points.collect())
-        }
-        MetricData::Gauge(_) | MetricData::ExponentialHistogram(_) => panic!("none of ours: {value_type:?}"),
-    }
 }

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use opentelemetry::trace::{Status, TracerProvider as _};
-use opentelemetry::{Array, Value};
+use opentelemetry::Value;
+use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use tokio_stream::StreamExt as _;
 use wattspan_core::{
@@ -20,9 +20,9 @@ use wattspan_llama_server::{
 };
 use wattspan_monitor::Monitor;
 use wattspan_nvidia::{NvidiaCollector, NvidiaOptions};
+use wattspan_semconv::attr;
 use wattspan_semconv::conformance::{self, Telemetry};
-use wattspan_semconv::{SpanKind, attr};
-use wattspan_testkit::{LlamaOptions, LlamaServer};
+use wattspan_testkit::{LlamaOptions, LlamaServer, neutral};
 
 /// Keeps spans, and checks all of them when it is done.
 struct Spans {
@@ -54,7 +54,7 @@ impl Spans {
     #[track_caller]
     fn checked(&self) -> Vec<SpanData> {
         let spans = self.exporter.get_finished_spans().unwrap();
-        let neutral = spans.iter().map(neutral).collect();
+        let neutral = spans.iter().map(neutral::span).collect();
         let violations =
             conformance::check(self.profile, &Telemetry { spans: neutral, ..Telemetry::default() });
         let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
@@ -66,40 +66,6 @@ impl Spans {
     #[track_caller]
     fn last(&self) -> SpanData {
         self.checked().pop().expect("a span has ended")
-    }
-}
-
-/// A span in the checker's form.
-fn neutral(span: &SpanData) -> conformance::Span {
-    conformance::Span {
-        name: span.name.to_string(),
-        kind: match span.span_kind {
-            opentelemetry::trace::SpanKind::Internal => SpanKind::Internal,
-            opentelemetry::trace::SpanKind::Client => SpanKind::Client,
-            opentelemetry::trace::SpanKind::Server => SpanKind::Server,
-            opentelemetry::trace::SpanKind::Producer => SpanKind::Producer,
-            opentelemetry::trace::SpanKind::Consumer => SpanKind::Consumer,
-        },
-        status: match span.status {
-            Status::Unset => conformance::Status::Unset,
-            Status::Ok => conformance::Status::Ok,
-            Status::Error { .. } => conformance::Status::Error,
-        },
-        attributes: span.attributes.iter().map(|pair| (pair.key.to_string(), value(&pair.value))).collect(),
-        events: Vec::new(),
-    }
-}
-
-fn value(from: &Value) -> conformance::Value {
-    match from {
-        Value::Bool(value) => (*value).into(),
-        Value::I64(value) => (*value).into(),
-        Value::F64(value) => (*value).into(),
-        Value::String(text) => text.as_str().into(),
-        Value::Array(Array::String(texts)) => {
-            texts.iter().map(|text| text.as_str().to_owned()).collect::<Vec<_>>().into()
-        }
-        other => panic!("no attribute of ours is {other:?}"),
     }
 }
 
