@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use wattspan_core::{Cell, Table};
 use wattspan_dataset::{Column, ColumnType, columns};
 
-use crate::stage::Run;
+use crate::stage::{DATA, Run};
 
 /// The card of a run's table.
 pub(crate) fn of_table(table: Table, rows: u64, run: &Run, repo: &str, leaderboard: &str) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn of_table(table: Table, rows: u64, run: &Run, repo: &str, leaderboa
     if table == Table::Metrics {
         card.push_str(CUMULATIVE);
     }
-    load(&mut card, repo);
+    load(&mut card, repo, rows == 0);
     line(&mut card, "\n`metadata.json` has versions, configuration, devices and methods of the run.");
     schema(&mut card, table);
     card
@@ -46,7 +46,7 @@ pub(crate) fn of_leaderboard(repo: &str) -> String {
          `traces_dataset` and `metrics_dataset` name the run's own tables. A run that is pushed again replaces its row.",
     );
     measured(&mut card);
-    load(&mut card, repo);
+    load(&mut card, repo, false);
     schema(&mut card, Table::Leaderboard);
     card
 }
@@ -138,11 +138,19 @@ fn measured(card: &mut String) {
 const CUMULATIVE: &str = "Energy, emissions and cost of a row are sums since `started_unix_nano`: take differences of \
                           rows with the same value there, or the last row, not the sum of rows.\n";
 
-fn load(card: &mut String, repo: &str) {
-    let _ = write!(
-        card,
-        "\n## How to load\n\n```python\nfrom datasets import load_dataset\n\nrows = load_dataset(\"{repo}\", split=\"train\")\n```\n"
-    );
+fn load(card: &mut String, repo: &str, is_empty: bool) {
+    card.push_str("\n## How to load\n\n");
+    if is_empty {
+        card.push_str(
+            "`datasets` does not load a table without rows; pandas does:\n\n```python\nimport pandas\n\n",
+        );
+    } else {
+        let _ = write!(
+            card,
+            "```python\nimport pandas\nfrom datasets import load_dataset\n\nrows = load_dataset(\"{repo}\", split=\"train\")\n",
+        );
+    }
+    let _ = write!(card, "frame = pandas.read_parquet(\"hf://datasets/{repo}/{DATA}\")\n```\n");
 }
 
 fn schema(card: &mut String, table: Table) {

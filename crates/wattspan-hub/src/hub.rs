@@ -130,7 +130,7 @@ impl fmt::Debug for Hub {
 }
 
 impl Settings {
-    fn new(options: HubOptions) -> Result<Self, HubError> {
+    pub(crate) fn new(options: HubOptions) -> Result<Self, HubError> {
         let wrong = |setting, value: &str, remedy| {
             Err(HubError::Setting { setting, value: without_userinfo(value), remedy })
         };

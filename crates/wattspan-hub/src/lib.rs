@@ -48,6 +48,11 @@
 //! # Features
 //! None.
 
+/// The code of this crate's page, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/hub.md")]
+struct Page;
+
 mod api;
 mod card;
 mod check;
@@ -58,6 +63,8 @@ mod names;
 mod options;
 mod progress;
 mod push;
+#[cfg(test)]
+mod recordings;
 mod sink;
 mod stage;
 mod token;

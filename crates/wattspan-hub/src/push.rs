@@ -62,6 +62,9 @@ pub(crate) async fn push(
     let run = Run::open(folder)?;
     let identity = session.whoami().await?;
     may_write(session, &identity)?;
+    if identity.name.is_empty() && session.settings.options.namespace.is_none() {
+        return Err(session.malformed("ask whose token this is", "it names nobody"));
+    }
     let names = session.settings.names(&identity.name, &run.id, &run.stamp)?;
 
     // What cannot be read here is found out before anything is made there.

@@ -30,6 +30,8 @@ pub use state::{HubCommit, HubRepo};
 /// ```
 pub struct HubStub {
     server: StubServer,
+    /// Another host, as in life: clients keep a token that they should not give it.
+    storage: StubServer,
     state: Arc<Mutex<State>>,
 }
 
@@ -44,8 +46,13 @@ impl HubStub {
             let state = Arc::clone(&state);
             move |request| routes::answer(&mut lock(&state), request)
         });
+        let storage = StubServer::new({
+            let state = Arc::clone(&state);
+            move |request| storage::answer(&mut lock(&state), request)
+        });
         lock(&state).base = server.url("");
-        Self { server, state }
+        lock(&state).storage = storage.url("");
+        Self { server, storage, state }
     }
 
     /// Its address, for `HF_ENDPOINT`.
@@ -102,9 +109,9 @@ impl HubStub {
         lock(&self.state).part_size = bytes;
     }
 
-    /// Where uploads go instead of the Hub itself, such as a storage that fails.
-    pub fn storage(&self, base: Option<&str>) {
-        lock(&self.state).storage = base.map(str::to_owned);
+    /// Where uploads go instead of the stub's own storage, such as one that fails.
+    pub fn storage(&self, base: &str) {
+        base.clone_into(&mut lock(&self.state).storage);
     }
 
     /// Answers the next so many requests of a method whose target contains a text with this instead.
@@ -122,9 +129,14 @@ impl HubStub {
         lock(&self.state).hooks.push((method.to_owned(), target.to_owned(), Box::new(action)));
     }
 
-    /// All requests that have come in whole.
+    /// All requests that have come in whole, but for those of its storage.
     pub fn requests(&self) -> Vec<StubRequest> {
         self.server.requests()
+    }
+
+    /// All requests of its storage that have come in whole.
+    pub fn storage_requests(&self) -> Vec<StubRequest> {
+        self.storage.requests()
     }
 
     /// The stored LFS objects, by name.

@@ -16,10 +16,8 @@ pub(super) fn answer(state: &mut State, request: &StubRequest) -> Answer {
     }
     let path = percent_decoded(request.path());
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-    match (request.method.as_str(), parts.as_slice()) {
-        (_, ["s3", ..]) | ("POST", ["complete"]) => return storage::answer(state, request, &parts),
-        ("POST", ["api", "validate-yaml"]) => return validate(request),
-        _ => {}
+    if request.method == "POST" && parts == ["api", "validate-yaml"] {
+        return validate(request);
     }
     let caller = state.caller(request);
     if request.header("authorization").is_some() && caller.is_none() {
@@ -187,7 +185,7 @@ fn resolve(state: &State, request: &StubRequest, id: &str, revision: &str, path:
         answer.header("x-repo-commit", &oid).header("x-linked-size", &size).header("x-linked-etag", &etag)
     };
     if file.lfs {
-        let place = format!("{}/s3/{}?X-Amz-Signature=test", state.base, sha256(&file.bytes));
+        let place = format!("{}/s3/{}?X-Amz-Signature=test", state.storage, sha256(&file.bytes));
         return linked(Answer::status(302)).header("location", &place).header("etag", &etag);
     }
     let answer = linked(Answer::status(200)).header("etag", &etag);

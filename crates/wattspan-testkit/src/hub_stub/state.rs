@@ -31,7 +31,7 @@ pub struct HubCommit {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) base: String,
-    pub(super) storage: Option<String>,
+    pub(super) storage: String,
     /// Token to user and role.
     pub(super) tokens: BTreeMap<String, (String, String)>,
     /// Organisation and user.

@@ -37,12 +37,8 @@ pub(super) fn batch(state: &State, request: &StubRequest, id: &str) -> Answer {
     ok(&json!({ "transfer": transfer, "objects": objects }))
 }
 
-fn storage(state: &State) -> &str {
-    state.storage.as_deref().unwrap_or(&state.base)
-}
-
 fn whole(state: &State, oid: &str) -> Value {
-    let href = format!("{}/s3/{oid}?X-Amz-Signature=test", storage(state));
+    let href = format!("{}/s3/{oid}?X-Amz-Signature=test", state.storage);
     json!({ "href": href, "header": {}, "expires_in": 900 })
 }
 
@@ -50,19 +46,24 @@ fn parts(state: &State, oid: &str, size: u64) -> Value {
     let mut header = serde_json::Map::new();
     header.insert("chunk_size".to_owned(), state.part_size.to_string().into());
     for number in 1..=size.div_ceil(state.part_size) {
-        let href = format!("{}/s3/{oid}?partNumber={number}&X-Amz-Signature=test", storage(state));
+        let href = format!("{}/s3/{oid}?partNumber={number}&X-Amz-Signature=test", state.storage);
         header.insert(format!("{number:05}"), href.into());
     }
-    let href = format!("{}/complete?uploadId=test&oid={oid}", storage(state));
+    let href = format!("{}/complete?uploadId=test&oid={oid}", state.storage);
     json!({ "href": href, "header": header, "expires_in": 86_400 })
 }
 
 /// Storage knows signatures and no tokens.
-pub(super) fn answer(state: &mut State, request: &StubRequest, parts: &[&str]) -> Answer {
+pub(super) fn answer(state: &mut State, request: &StubRequest) -> Answer {
+    state.run_hooks(request);
+    if let Some(fault) = state.fault(request) {
+        return fault;
+    }
     if request.header("authorization").is_some() {
         return error(400, "Only one auth mechanism allowed");
     }
-    match (request.method.as_str(), parts) {
+    let parts: Vec<&str> = request.path().trim_start_matches('/').split('/').collect();
+    match (request.method.as_str(), parts.as_slice()) {
         ("PUT", ["s3", oid]) => put(state, request, oid),
         ("GET" | "HEAD", ["s3", oid]) => {
             match state.objects.get(*oid).cloned().or_else(|| stored(state, oid)) {

@@ -13,7 +13,8 @@ struct Reply {
 }
 
 fn ask(hub: &HubStub, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-    let mut stream = TcpStream::connect(hub.server.address()).unwrap();
+    let server = if target.starts_with("/s3/") { &hub.storage } else { &hub.server };
+    let mut stream = TcpStream::connect(server.address()).unwrap();
     let mut request = format!("{method} {target} HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers.iter().copied() {
         request.extend([name, ": ", value, "\r\n"]);
