@@ -230,3 +230,45 @@ fn nanos(text: &str) -> f64 {
 fn near(one: f64, other: f64) {
     assert!((one - other).abs() <= 1e-6 + 1e-9 * one.abs(), "{one} and {other}");
 }
+
+/// Counts are llama.cpp's own, and loading the model is part of no case.
+#[cfg(feature = "llama-cpp")]
+#[test]
+fn a_model_in_this_process_is_evaluated_too() {
+    use wattspan_dataset::JsonDataset;
+    use wattspan_eval::{Case, Cases, Evaluation, Generation, LlamaCppTarget, Recorder, Stop, run_evaluation};
+    use wattspan_llama_cpp::{Model, ModelOptions, Prompt, SessionOptions};
+
+    let recorder = Recorder::new(&RunId::new("in-process").unwrap());
+    let genai = recorder.unmeasured("llama_cpp").build();
+    let options = ModelOptions::default().name("smollm2").gpu_layers(0);
+    let model = Model::load(&genai, wattspan_testkit::peers::model(), &options).unwrap();
+    let size = SessionOptions::default().context(256).threads(1);
+    let target = LlamaCppTarget::new(&model, &size, 2).unwrap();
+    let long = Case::new("long", "word ".repeat(600));
+    let cases = vec![Case::new("one", "Say hello."), Case::new("two", "Count to three."), long];
+    let evaluation = Evaluation::new(Cases::new(cases).unwrap(), target)
+        .concurrency(3)
+        .generation(Generation::greedy().max_tokens(3));
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = JsonDataset::new(folder.path());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let stop = Stop::new();
+    let run = run_evaluation(&evaluation, &genai, &recorder, &mut sink, &(), &stop);
+    let outcome = runtime.block_on(run).unwrap();
+
+    let run = JsonRun::open(&outcome.place);
+    let (results, traces) = (run.results().unwrap(), run.traces().unwrap());
+    for (id, prompt) in [("one", "Say hello."), ("two", "Count to three.")] {
+        let row = results.iter().find(|row| row.task_id.as_deref() == Some(id)).unwrap();
+        let tokens = model.tokenize(&Prompt::user(prompt)).unwrap().len() as u64;
+        assert_eq!((row.input_tokens, row.output_tokens), (Some(tokens), Some(3)));
+        assert_eq!((row.success, row.locality.as_deref()), (Some(true), Some("in_process")));
+        assert!(row.time_to_first_token_ms.is_some());
+    }
+    let long = results.iter().find(|row| row.task_id.as_deref() == Some("long")).unwrap();
+    assert!(long.error.as_deref().is_some_and(|error| error.contains("shorten it")), "{:?}", long.error);
+    let names: Vec<_> = traces.iter().flat_map(|trace| &trace.spans).map(|span| span.name.as_str()).collect();
+    assert!(!names.contains(&"load smollm2"), "{names:?}");
+    assert_eq!(names.iter().filter(|name| **name == "chat smollm2").count(), 3, "{names:?}");
+}

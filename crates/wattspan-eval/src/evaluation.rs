@@ -80,7 +80,7 @@ impl Evaluation {
             allow_commands: false,
             texts: true,
             earlier: Earlier::default(),
-            about: About { suite_version, dataset, ..About::default() },
+            about: About { dataset, suite_version, ..About::default() },
         }
     }
 

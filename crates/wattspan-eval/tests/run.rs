@@ -491,30 +491,6 @@ async fn a_run_does_not_go_on_with_another_model() {
 #[tokio::test]
 async fn a_result_without_its_trace_is_not_finished() {
     let bench = Bench::new();
-    // As a program leaves it that dies between the two writes of a case.
-    struct Dies(JsonDataset, u32);
-    #[async_trait]
-    impl DatasetSink for Dies {
-        async fn create(&mut self, run: &RunId) -> Result<(), SinkError> {
-            self.0.create(run).await
-        }
-        async fn write(&mut self, table: Table, rows: &[Row]) -> Result<(), SinkError> {
-            self.1 += u32::from(table == Table::Traces);
-            if self.1 == 2 {
-                let (sink, operation) = ("test", "write rows");
-                return Err(SinkError::Fatal {
-                    sink,
-                    operation,
-                    reason: "full".to_owned(),
-                    remedy: "x".into(),
-                });
-            }
-            self.0.write(table, rows).await
-        }
-        async fn finish(&mut self, metadata: &Cell) -> Result<String, SinkError> {
-            self.0.finish(metadata).await
-        }
-    }
     let mut sink = Dies(JsonDataset::new(bench.folder.path()), 0);
     let evaluation = Evaluation::new(cases(3), bench.echo());
     let stop = Stop::new();
@@ -534,24 +510,6 @@ async fn a_result_without_its_trace_is_not_finished() {
 
 #[tokio::test]
 async fn a_sink_that_may_be_retried_is() {
-    struct Busy(wattspan_testkit::MemoryDataset, u32);
-    #[async_trait]
-    impl DatasetSink for Busy {
-        async fn create(&mut self, run: &RunId) -> Result<(), SinkError> {
-            self.0.create(run).await
-        }
-        async fn write(&mut self, table: Table, rows: &[Row]) -> Result<(), SinkError> {
-            self.1 += 1;
-            if self.1 % 2 == 1 {
-                let (sink, operation, after) = ("test", "write rows", Some(Duration::ZERO));
-                return Err(SinkError::Retry { sink, operation, reason: "busy".to_owned(), after });
-            }
-            self.0.write(table, rows).await
-        }
-        async fn finish(&mut self, metadata: &Cell) -> Result<String, SinkError> {
-            self.0.finish(metadata).await
-        }
-    }
     let bench = Bench::new();
     let mut sink = Busy(wattspan_testkit::MemoryDataset::new(), 0);
     let evaluation = Evaluation::new(cases(2), bench.echo()).references("r", "t", "m");
@@ -598,4 +556,44 @@ async fn a_judge_that_breaks_is_told_in_the_row() {
     assert_eq!((&rows[0].error, &rows[1].error), (&None, &None));
     let error = rows[2].error.as_deref().unwrap();
     assert!(error.contains("code 7") && error.contains("oops"), "{error}");
+}
+
+/// Fails at the second trace, as a program ends that dies between the two writes of a case.
+struct Dies(JsonDataset, u32);
+#[async_trait]
+impl DatasetSink for Dies {
+    async fn create(&mut self, run: &RunId) -> Result<(), SinkError> {
+        self.0.create(run).await
+    }
+    async fn write(&mut self, table: Table, rows: &[Row]) -> Result<(), SinkError> {
+        self.1 += u32::from(table == Table::Traces);
+        if self.1 == 2 {
+            let (sink, operation) = ("test", "write rows");
+            return Err(SinkError::Fatal { sink, operation, reason: "full".to_owned(), remedy: "x".into() });
+        }
+        self.0.write(table, rows).await
+    }
+    async fn finish(&mut self, metadata: &Cell) -> Result<String, SinkError> {
+        self.0.finish(metadata).await
+    }
+}
+
+/// Takes every second write only.
+struct Busy(wattspan_testkit::MemoryDataset, u32);
+#[async_trait]
+impl DatasetSink for Busy {
+    async fn create(&mut self, run: &RunId) -> Result<(), SinkError> {
+        self.0.create(run).await
+    }
+    async fn write(&mut self, table: Table, rows: &[Row]) -> Result<(), SinkError> {
+        self.1 += 1;
+        if self.1 % 2 == 1 {
+            let (sink, operation, after) = ("test", "write rows", Some(Duration::ZERO));
+            return Err(SinkError::Retry { sink, operation, reason: "busy".to_owned(), after });
+        }
+        self.0.write(table, rows).await
+    }
+    async fn finish(&mut self, metadata: &Cell) -> Result<String, SinkError> {
+        self.0.finish(metadata).await
+    }
 }

@@ -37,7 +37,7 @@ pub enum CaseFormat {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cases {
-    cases: Vec<Case>,
+    list: Vec<Case>,
     name: Option<String>,
     version: Option<String>,
 }
@@ -71,7 +71,7 @@ impl Cases {
                 return Err(CasesError { path: None, place: None, reason });
             }
         }
-        Ok(Self { cases, name: None, version: None })
+        Ok(Self { list: cases, name: None, version: None })
     }
 
     /// Reads a file, in the format that its ending tells: `.json`, `.jsonl` or `.ndjson`, `.csv`.
@@ -99,7 +99,7 @@ impl Cases {
         let text = String::from_utf8(bytes).map_err(|error| {
             let good = error.utf8_error().valid_up_to();
             let before = &error.as_bytes()[..good];
-            let line = before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+            let line = before.split(|byte| *byte == b'\n').count() as u64;
             let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() as u64 + 1;
             let reason = "is not UTF-8 text: save it as UTF-8".to_owned();
             CasesError { path: Some(path.to_owned()), place: Some((line, column)), reason }
@@ -132,27 +132,27 @@ impl Cases {
             let reason = "there is no case in it: add one with `id` and `prompt`".to_owned();
             return Err(CasesError { path: None, place: None, reason });
         }
-        Ok(Self { cases, name, version })
+        Ok(Self { list: cases, name, version })
     }
 
     /// Only the cases that a condition holds for, such as a tag.
     pub fn retain(&mut self, keep: impl FnMut(&Case) -> bool) {
-        self.cases.retain(keep);
+        self.list.retain(keep);
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.cases.len()
+        self.list.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.cases.is_empty()
+        self.list.is_empty()
     }
 
     /// The cases.
     pub fn as_slice(&self) -> &[Case] {
-        &self.cases
+        &self.list
     }
 
     /// The suite's name, as its file has it.

@@ -242,10 +242,10 @@ proptest! {
             let id = format!("case {number}");
             expected.push(Case::new(&id, prompt).expected(answer));
             let case = json!({"id": id, "prompt": prompt, "expected": answer});
-            lines.push_str(&format!("{case}\n"));
+            lines += &[&case.to_string(), "\n"].concat();
             list.push(case);
             let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-            table.push_str(&format!("{id},{},{}\n", quoted(prompt), quoted(answer)));
+            table += &[&id, ",", &quoted(prompt), ",", &quoted(answer), "\n"].concat();
         }
         prop_assert_eq!(parse(&json!(list).to_string(), CaseFormat::Json), expected.clone());
         prop_assert_eq!(parse(&lines, CaseFormat::JsonLines), expected.clone());

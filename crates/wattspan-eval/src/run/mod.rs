@@ -9,8 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
 use wattspan_core::{DatasetSink, Row, SinkError, Table};
-use wattspan_dataset::{LeaderboardRow, ResultRow, RunAggregate, TableRow as _, TraceRow};
+use wattspan_dataset::{LeaderboardRow, MetricRow, ResultRow, RunAggregate, TableRow as _, TraceRow};
 use wattspan_genai::GenAi;
 
 pub use resume::Earlier;
@@ -66,21 +67,34 @@ pub async fn run_evaluation(
     evaluation.check()?;
     let facts = evaluation.target.facts();
     check_earlier(evaluation, &facts)?;
-    let mut run = Run::new(evaluation, genai, recorder, facts, sink, progress);
-    retry(async || run.sink.create(recorder.run()).await).await?;
-    progress.event(&Event::Planned { total: run.total, finished: run.done });
-    let sampling = Sampling(recorder);
+    let mut run = Run::new(evaluation, genai, recorder, facts, progress);
+    let mut writer = Writer { sink, progress, total: run.total, done: run.skipped, refused: 0 };
+    retry(async || writer.sink.create(recorder.run()).await).await?;
+    progress.event(&Event::Planned { total: run.total, finished: run.skipped });
     if run.plan.len() > 0 && run.warm_up(stop).await {
-        recorder.sample(true);
-        run.cases(stop).await?;
+        let _sampling = Sampling::on(recorder);
+        let (rows, queue) = mpsc::channel(QUEUE);
+        // Side by side: a sink that takes its time, or is retried, must not keep cases waiting that are being timed.
+        tokio::try_join!(run.cases(stop, rows), writer.run(queue))?;
     }
-    run.metrics().await?;
-    drop(sampling);
-    run.finish().await
+    progress.event(&Event::Writing);
+    let leaderboard = run.ended(&writer).leaderboard();
+    writer.store(Table::Leaderboard, &[leaderboard.clone().into_row()]).await?;
+    let metadata = run.ended(&writer).metadata(&leaderboard).into_cell();
+    let place = retry(async || writer.sink.finish(&metadata).await).await?;
+    let made = writer.done - run.skipped;
+    Ok(Outcome { place, status: run.status, reason: run.reason, leaderboard, made, skipped: run.skipped })
 }
 
 /// Samples are kept while this value lives.
 struct Sampling<'a>(&'a Recorder);
+
+impl<'a> Sampling<'a> {
+    fn on(recorder: &'a Recorder) -> Self {
+        recorder.sample(true);
+        Self(recorder)
+    }
+}
 
 impl Drop for Sampling<'_> {
     fn drop(&mut self) {
@@ -88,25 +102,38 @@ impl Drop for Sampling<'_> {
     }
 }
 
+/// What asks the cases and adds up.
 struct Run<'a> {
     evaluation: &'a Evaluation,
     genai: &'a GenAi,
     recorder: &'a Recorder,
     facts: TargetFacts,
-    sink: &'a mut dyn DatasetSink,
     progress: &'a dyn Progress,
     plan: std::vec::IntoIter<Planned<'a>>,
-    /// Attempts in all, and those that are finished.
+    /// Attempts in all, and those that were finished earlier.
     total: u64,
-    done: u64,
     skipped: u64,
     sums: RunAggregate,
     sources: Sources,
     started: SystemTime,
     local: Option<bool>,
-    refused: u64,
     status: RunStatus,
     reason: Option<String>,
+}
+
+/// What stores rows, in their order.
+struct Writer<'a> {
+    sink: &'a mut dyn DatasetSink,
+    progress: &'a dyn Progress,
+    total: u64,
+    done: u64,
+    refused: u64,
+}
+
+/// Rows on their way to the sink.
+enum Rows {
+    Attempt(Box<Settled>),
+    Metrics(Vec<MetricRow>),
 }
 
 /// Rows of an attempt.
@@ -121,7 +148,6 @@ impl<'a> Run<'a> {
         genai: &'a GenAi,
         recorder: &'a Recorder,
         facts: TargetFacts,
-        sink: &'a mut dyn DatasetSink,
         progress: &'a dyn Progress,
     ) -> Self {
         let earlier = &evaluation.earlier;
@@ -131,11 +157,8 @@ impl<'a> Run<'a> {
         // All first attempts come first: the same prompt twice in a row would mostly come from a cache.
         for attempt in 1..=evaluation.repeats {
             for case in evaluation.cases.as_slice() {
-                plan.extend(evaluation.agent.kinds(case).iter().map(|kind| Planned {
-                    case,
-                    kind: *kind,
-                    attempt,
-                }));
+                let kinds = evaluation.agent.kinds(case).iter();
+                plan.extend(kinds.map(|kind| Planned { case, kind: *kind, attempt }));
             }
         }
         plan.retain(|planned| !finished.contains(&(&*planned.uid(), u64::from(planned.attempt))));
@@ -143,20 +166,17 @@ impl<'a> Run<'a> {
         let mut run = Self {
             total: plan.len() as u64 + skipped,
             plan: plan.into_iter(),
-            done: skipped,
             skipped,
             sums: earlier.sums.clone(),
             sources: Sources::default(),
             started: SystemTime::now(),
             local: None,
-            refused: 0,
             status: RunStatus::Completed,
             reason: None,
             evaluation,
             genai,
             recorder,
             facts,
-            sink,
             progress,
         };
         for row in &earlier.results {
@@ -178,9 +198,13 @@ impl<'a> Run<'a> {
     }
 
     fn end(&mut self, status: RunStatus, reason: impl Into<String>) {
-        if self.status == RunStatus::Completed {
+        if self.goes_on() {
             (self.status, self.reason) = (status, Some(reason.into()));
         }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.status == RunStatus::Completed
     }
 
     /// Requests that nobody counts. Answers whether cases may follow.
@@ -193,87 +217,128 @@ impl<'a> Run<'a> {
                 warmed = attempt::warm_up(self.evaluation, case) => Some(warmed),
             };
             match warmed {
-                None => {
-                    self.end(RunStatus::Interrupted, INTERRUPTED);
-                    return false;
-                }
-                Some(Err(TargetError::Unusable { message })) => {
-                    self.end(RunStatus::Failed, message);
-                    return false;
-                }
+                None => self.end(RunStatus::Interrupted, INTERRUPTED),
+                Some(Err(TargetError::Unusable { message })) => self.end(RunStatus::Failed, message),
                 Some(_) => self.progress.event(&Event::WarmedUp { done, total }),
+            }
+            if !self.goes_on() {
+                return false;
             }
         }
         true
     }
 
-    async fn cases(&mut self, stop: &Stop) -> Result<(), EvalError> {
+    /// Asks all cases. When nobody takes the rows any more, the other side has failed and says why.
+    async fn cases(&mut self, stop: &Stop, rows: mpsc::Sender<Rows>) -> Result<(), EvalError> {
         let (evaluation, genai, recorder) = (self.evaluation, self.genai, self.recorder);
         let facts = self.facts.clone();
         let mut running = FuturesUnordered::new();
         let mut settling = FuturesUnordered::new();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut waits_told = false;
+        let mut wait_told = false;
         loop {
-            if stop.is_stopped()
-                && self.status == RunStatus::Completed
-                && (self.plan.len() > 0 || !running.is_empty())
-            {
+            if stop.is_stopped() && (self.plan.len() > 0 || !running.is_empty()) {
                 self.end(RunStatus::Interrupted, INTERRUPTED);
             }
-            if self.status != RunStatus::Completed {
+            if !self.goes_on() {
                 // Dropping them ends their inferences as cancelled and closes their connections.
                 running.clear();
             }
-            while self.status == RunStatus::Completed && running.len() < evaluation.concurrency {
+            while self.goes_on() && running.len() < evaluation.concurrency {
                 let Some(planned) = self.plan.next() else { break };
                 self.progress.event(&Event::Started { uid: &planned.uid(), attempt: planned.attempt });
                 running.push(attempt::make(evaluation, genai, recorder, planned));
             }
             if running.is_empty() && settling.is_empty() {
-                return Ok(());
+                break;
             }
-            if running.is_empty() && !std::mem::replace(&mut waits_told, true) {
+            if running.is_empty() && !std::mem::replace(&mut wait_told, true) {
                 self.progress.event(&Event::Settling { waiting: settling.len() as u64 });
             }
-            tokio::select! {
-                Some(attempted) = running.next() => match rows::unusable(&attempted).map(str::to_owned) {
-                    Some(reason) => self.end(RunStatus::Failed, reason),
-                    None => settling.push(settle(evaluation, genai, recorder, &facts, attempted)),
-                },
-                Some(settled) = settling.next() => self.write(settled).await?,
-                _ = ticks.tick() => self.metrics().await?,
-                () = stop.stopped(), if self.status == RunStatus::Completed && !running.is_empty() => {}
+            let ready = tokio::select! {
+                Some(attempted) = running.next() => {
+                    match rows::unusable(&attempted).map(str::to_owned) {
+                        Some(reason) => self.end(RunStatus::Failed, reason),
+                        None => settling.push(settle(evaluation, genai, recorder, &facts, attempted)),
+                    }
+                    None
+                }
+                Some(settled) = settling.next() => Some(self.attempt(settled)),
+                _ = ticks.tick() => self.metrics(),
+                () = stop.stopped(), if self.goes_on() && !running.is_empty() => None,
+            };
+            if let Some(ready) = ready
+                && rows.send(ready).await.is_err()
+            {
+                return Ok(());
             }
         }
+        if let Some(last) = self.metrics() {
+            // See above.
+            let _ = rows.send(last).await;
+        }
+        Ok(())
+    }
+
+    fn attempt(&mut self, settled: Settled) -> Rows {
+        self.sums.result(&settled.result);
+        if let Some(trace) = &settled.trace {
+            self.sums.trace(trace);
+        }
+        self.learn(&settled.result);
+        Rows::Attempt(Box::new(settled))
+    }
+
+    fn metrics(&mut self) -> Option<Rows> {
+        let rows = self.recorder.drain_metrics();
+        for row in &rows {
+            self.sums.metric(row);
+        }
+        (!rows.is_empty()).then_some(Rows::Metrics(rows))
+    }
+
+    fn ended<'r>(&'r self, writer: &Writer<'_>) -> Ended<'r> {
+        Ended {
+            evaluation: self.evaluation,
+            facts: &self.facts,
+            recorder: self.recorder,
+            sums: &self.sums,
+            status: self.status,
+            reason: self.reason.as_deref(),
+            planned: self.total,
+            started: self.started,
+            local: self.local,
+            refused: writer.refused,
+            sources: &self.sources,
+        }
+    }
+}
+
+impl Writer<'_> {
+    async fn run(&mut self, mut queue: mpsc::Receiver<Rows>) -> Result<(), EvalError> {
+        while let Some(rows) = queue.recv().await {
+            match rows {
+                Rows::Metrics(rows) => {
+                    let rows: Vec<Row> = rows.into_iter().map(MetricRow::into_row).collect();
+                    self.store(Table::Metrics, &rows).await?;
+                }
+                Rows::Attempt(settled) => self.attempt(*settled).await?,
+            }
+        }
+        Ok(())
     }
 
     /// The result comes before the trace: one without the other is not finished, and is asked again after a crash.
-    async fn write(&mut self, settled: Settled) -> Result<(), EvalError> {
+    async fn attempt(&mut self, settled: Settled) -> Result<(), EvalError> {
         let Settled { result, trace } = settled;
-        self.sums.result(&result);
-        self.learn(&result);
         self.store(Table::Results, &[result.clone().into_row()]).await?;
         if let Some(trace) = trace {
-            self.sums.trace(&trace);
             self.store(Table::Traces, &[trace.into_row()]).await?;
         }
         self.done += 1;
         self.progress.event(&Event::Finished { row: &result, done: self.done, total: self.total });
         Ok(())
-    }
-
-    async fn metrics(&mut self) -> Result<(), EvalError> {
-        let rows = self.recorder.drain_metrics();
-        if rows.is_empty() {
-            return Ok(());
-        }
-        for row in &rows {
-            self.sums.metric(row);
-        }
-        let rows: Vec<Row> = rows.into_iter().map(wattspan_dataset::MetricRow::into_row).collect();
-        self.store(Table::Metrics, &rows).await
     }
 
     async fn store(&mut self, table: Table, rows: &[Row]) -> Result<(), EvalError> {
@@ -285,35 +350,6 @@ impl<'a> Run<'a> {
             }
             stored => stored.map_err(EvalError::from),
         }
-    }
-
-    async fn finish(mut self) -> Result<Outcome, EvalError> {
-        self.progress.event(&Event::Writing);
-        let ended = Ended {
-            evaluation: self.evaluation,
-            facts: &self.facts,
-            recorder: self.recorder,
-            sums: &self.sums,
-            status: self.status,
-            reason: self.reason.as_deref(),
-            planned: self.total,
-            started: self.started,
-            local: self.local,
-            refused: self.refused,
-            sources: &self.sources,
-        };
-        let leaderboard = ended.leaderboard();
-        let metadata = ended.metadata(&leaderboard).into_cell();
-        self.store(Table::Leaderboard, &[leaderboard.clone().into_row()]).await?;
-        let place = retry(async || self.sink.finish(&metadata).await).await?;
-        Ok(Outcome {
-            place,
-            status: self.status,
-            reason: self.reason,
-            leaderboard,
-            made: self.done - self.skipped,
-            skipped: self.skipped,
-        })
     }
 }
 
@@ -372,6 +408,8 @@ async fn retry<T>(mut call: impl AsyncFnMut() -> Result<T, SinkError>) -> Result
 const INTERRUPTED: &str = "interrupted by the user";
 /// How often metric rows are handed on.
 const TICK: Duration = Duration::from_secs(1);
+/// Attempts whose rows may wait for the sink.
+const QUEUE: usize = 256;
 const RETRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
