@@ -49,7 +49,9 @@ fn cell<'a>(row: &'a Row, name: &str) -> Option<&'a Cell> {
 
 fn hash(bytes: &[u8]) -> String {
     // Half of SHA-256: two rows of a million share it with a chance of 10⁻²⁷.
-    digest(&SHA256, bytes).as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    let digest = digest(&SHA256, bytes);
+    let half = digest.as_ref().first_chunk().copied().unwrap_or_default();
+    format!("{:032x}", u128::from_be_bytes(half))
 }
 
 /// Appends the two lines of a document: what to do with it, and itself. The same id replaces what is there.

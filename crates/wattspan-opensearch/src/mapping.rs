@@ -83,6 +83,10 @@ fn field(name: &str, kind: ColumnType, dialect: Dialect) -> Value {
         ColumnType::Int => json!({"type": "long"}),
         ColumnType::Float => json!({"type": "double"}),
         ColumnType::Time => json!({"type": "date"}),
+        // Both words and whole, as SMOLTRACE's.
+        ColumnType::Text if name == "run_stop_reason" => {
+            json!({"type": "text", "fields": {"keyword": keyword()}})
+        }
         ColumnType::Text if PROSE.contains(&name) => json!({"type": "text"}),
         ColumnType::Text if UNSEARCHED.contains(&name) => json!({"type": "text", "index": false}),
         ColumnType::Text => keyword(),

@@ -1,5 +1,6 @@
 //! Where to write, as whom, and how much at a time. Pure: nothing is resolved or sent.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::{Error, Secret};
 /// assert_eq!(options.endpoint()?, "https://search.example:9200");
 /// # Ok::<(), wattspan_opensearch::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     url: Option<String>,
     host: String,
@@ -238,9 +239,8 @@ impl Options {
         let password = self.password.clone().or_else(|| Some(Secret::new(decoded(&password_in_url?), "url")));
         let login = match (user, password) {
             (Some(user), Some(password)) => Some((user, password)),
-            (None, None) => None,
             // A password in the environment may be meant for somebody else: without a user it is not sent.
-            (None, Some(_)) => None,
+            (None, _) => None,
             (Some(user), None) => {
                 return Err(option(
                     "password",
@@ -274,19 +274,14 @@ impl Options {
     }
 
     fn base(&self) -> Result<Url, Error> {
-        let (name, text) = match &self.url {
-            Some(url) => ("url", url.trim_end_matches('/').to_owned()),
-            None => {
-                let scheme = if self.ssl { "https" } else { "http" };
-                let host = &self.host;
-                // A bare IPv6 address gets its brackets.
-                let host = if host.contains(':') && !host.starts_with('[') {
-                    format!("[{host}]")
-                } else {
-                    host.clone()
-                };
-                ("host", format!("{scheme}://{host}:{}", self.port))
-            }
+        let (name, text) = if let Some(url) = &self.url {
+            ("url", url.trim_end_matches('/').to_owned())
+        } else {
+            let scheme = if self.ssl { "https" } else { "http" };
+            // A bare IPv6 address gets its brackets.
+            let is_bare = self.host.contains(':') && !self.host.starts_with('[');
+            let host = if is_bare { format!("[{}]", self.host) } else { self.host.clone() };
+            ("host", format!("{scheme}://{host}:{}", self.port))
         };
         // The text is not shown: it may hold a password.
         let url = Url::parse(&text).map_err(|error| option(name, &format!("it is not a URL: {error}")))?;
@@ -294,6 +289,27 @@ impl Options {
             return Err(option(name, "give it as https://HOST:PORT"));
         }
         Ok(url)
+    }
+}
+
+impl fmt::Debug for Options {
+    /// Without what a URL may hold besides its place.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = out.debug_struct("Options");
+        match self.base() {
+            Ok(base) => shown.field("endpoint", &place(&base)),
+            Err(error) => shown.field("endpoint", &error.to_string()),
+        };
+        shown
+            .field("user", &self.user)
+            .field("password", &self.password)
+            .field("verify_certs", &self.verify_certs)
+            .field("allow_insecure_remote", &self.allow_insecure_remote)
+            .field("index_prefix", &self.prefix)
+            .field("refused_folder", &self.refused)
+            .field("bulk", &self.bulk)
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
     }
 }
 

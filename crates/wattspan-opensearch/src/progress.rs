@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Documents taken from the caller.
+    /// Documents taken from the caller: rows, and at the end the run's metadata.
     pub taken: u64,
     /// Of them, those that the server confirmed.
     pub stored: u64,
