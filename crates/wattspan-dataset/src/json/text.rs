@@ -40,10 +40,9 @@ fn write_cell(into: &mut Vec<u8>, cell: &Cell) -> serde_json::Result<()> {
 }
 
 fn write_text(into: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
-    // Without a branch for each byte, so that many are looked at together.
-    let needs_escapes =
-        text.bytes().fold(false, |any, byte| any | (byte < b' ') | (byte == b'"') | (byte == b'\\'));
-    if needs_escapes {
+    // Counting has no branch for each byte, so that many are looked at together.
+    let escapes = text.bytes().filter(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')).count();
+    if escapes > 0 {
         return serde_json::to_writer(into, text);
     }
     into.push(b'"');
