@@ -3,4 +3,5 @@
 
 #[cfg(feature = "llama-cpp")]
 pub mod in_process;
+pub mod run_folder;
 pub mod table;

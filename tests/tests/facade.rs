@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use opentelemetry_sdk::trace::InMemorySpanExporterBuilder;
 use wattspan::core::{InferenceRecord, RecordSink};
 use wattspan::genai::Request;
 use wattspan::semconv::attr;
@@ -133,16 +134,21 @@ fn metrics_can_be_scraped_and_content_is_recorded_by_choice_only() {
 #[test]
 fn without_an_endpoint_nothing_is_sent_and_without_hardware_energy_is_absent() {
     let kept = Arc::new(Kept::default());
+    let spans = InMemorySpanExporterBuilder::new().build();
     let wattspan = Wattspan::builder()
         .without_detection()
         .set(Setting::Estimate, "off")
         .set(Setting::GuessPlace, "off")
         .set(Setting::CloudMetadata, "off")
         .record_sink(kept.clone())
+        .span_exporter(spans.clone())
         .not_global()
         .start()
         .unwrap();
     wattspan.genai("my-engine").begin(Request::chat("my-model")).finish();
+    assert!(wattspan.flush(Duration::from_secs(60)));
+    let names: Vec<_> = spans.get_finished_spans().unwrap().into_iter().map(|span| span.name).collect();
+    assert_eq!(names, ["chat my-model"], "the program's own exporter has the span");
     drop(wattspan);
     let records = kept.0.lock().unwrap();
     assert_eq!(records.len(), 1, "what has ended is settled before the end");

@@ -33,10 +33,11 @@ pub fn command(args: &[String]) -> Outcome {
     if !options.offline {
         // A child, so that its words go to standard error and leave standard output to the report.
         let myself = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-        quietly(Command::new(myself).arg("setup").current_dir(root()))?;
+        quietly(Command::new(myself).args(["setup", "--demo"]).current_dir(root()))?;
     }
-    let lines = root().join("target/demo-lines.json");
-    let lines = lines.display().to_string();
+    let folder = root().join("target/demo");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let lines = folder.join("lines.json").display().to_string();
     let mut first = demo(&[], &options);
     if options.in_process {
         first.args(["--save", &lines]);
@@ -68,7 +69,7 @@ pub fn command(args: &[String]) -> Outcome {
 fn demo(features: &[&str], options: &Options) -> Command {
     let mut demo = cargo();
     demo.args(["run", "--quiet", "--package", "wattspan-examples", "--bin", "demo"]);
-    demo.args(features).arg("--").args(&options.rest);
+    demo.args(features).arg("--").args(&options.rest).arg("--folder").arg(root().join("target/demo"));
     demo
 }
 

@@ -11,23 +11,42 @@ use std::path::{Path, PathBuf};
 use system::Installer;
 
 pub fn command(args: &[String]) -> Outcome {
-    if let Some(extra) = args.first() {
-        return Err(format!("setup takes no arguments, got `{extra}`"));
+    match args {
+        [] => run(),
+        [only] if only == "--demo" => install(For::Demo),
+        _ => Err(format!("setup takes `--demo` or nothing, got `{}`", args.join(" "))),
     }
-    run()
+}
+
+/// What is going to be run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// Everything: the build, and the peers of all tests.
+    Tests,
+    /// A model server, a model and the build of llama.cpp.
+    Demo,
+}
+
+/// What the build and all tests need.
+pub fn run() -> Outcome {
+    install(For::Tests)
 }
 
 /// Looks for everything even when something fails, so that one run names all that is missing.
-pub fn run() -> Outcome {
+fn install(purpose: For) -> Outcome {
+    let all = purpose == For::Tests;
     let tools = root().join(".tools");
     std::fs::create_dir_all(&tools).map_err(|e| format!("cannot create {}: {e}", tools.display()))?;
     let mut installer = Installer::detect();
-    let mut env = ToolsEnv::default();
+    // What the whole set-up recorded stays when less is asked for.
+    let mut env = if all { ToolsEnv::default() } else { ToolsEnv::load() };
     let mut failures = Vec::new();
     let mut note = |result: Outcome| failures.extend(result.err());
 
-    note(rust_component("rustfmt", "fmt"));
-    note(rust_component("clippy", "clippy"));
+    if all {
+        note(rust_component("rustfmt", "fmt"));
+        note(rust_component("clippy", "clippy"));
+    }
     note(compilers(&mut installer));
     // Python before cmake and libclang, which fall back on its packages.
     let python = python::environment(&mut installer);
@@ -35,13 +54,15 @@ pub fn run() -> Outcome {
     let python = python.ok();
     note(cmake(&mut installer, python.as_ref(), &mut env));
     note(libclang(&mut installer, python.as_ref(), &mut env));
-    note(prometheus(&mut installer));
-    note(chromium(&mut installer, &mut env));
-    rocm_smi(&mut installer);
+    if all {
+        note(prometheus(&mut installer));
+        note(chromium(&mut installer, &mut env));
+        rocm_smi(&mut installer);
+    }
     if let Some(python) = &python {
         python.record(&mut env);
-        let servers = [&python::XLLAMACPP, &python::SMOLLM2, &python::ROTEL, &python::OSMEM];
-        for package in servers.into_iter().chain(&python::READERS) {
+        let peers = [&python::ROTEL, &python::OSMEM].into_iter().chain(&python::READERS);
+        for package in [&python::XLLAMACPP, &python::SMOLLM2].into_iter().chain(peers.filter(|_| all)) {
             note(peer(python, package, &mut env));
         }
     }

@@ -24,7 +24,7 @@ const PARTS: &[Part] = &[
 
 /// The one feature set of everything that this command builds: all that can be built without a vendor's SDK. llama.cpp is
 /// compiled once for it.
-const FEATURES: &str = "wattspan-carbon/live,wattspan-dataset/spans,wattspan-examples/llama-cpp,\
+const FEATURES: &str = "wattspan-carbon/live,wattspan-dataset/spans,wattspan-eval/llama-cpp,wattspan-examples/llama-cpp,\
     wattspan-llama-cpp/llama-cpp,wattspan-llama-server/middleware,wattspan-otel/console,wattspan-otel/prometheus,wattspan-otel/tracing,\
     wattspan-tests/llama-cpp,wattspan/full";
 

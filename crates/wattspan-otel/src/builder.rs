@@ -11,7 +11,9 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::logs::{LoggerProviderBuilder, SdkLoggerProvider};
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{MeterProviderBuilder, PeriodicReader, SdkMeterProvider, Temporality};
-use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider, SpanExporter, TracerProviderBuilder};
+use opentelemetry_sdk::trace::{
+    Sampler, SdkTracerProvider, SpanExporter, SpanProcessor, TracerProviderBuilder,
+};
 
 use crate::chosen::{Chosen, Wanted};
 use crate::console::{Console, Lines};
@@ -162,6 +164,12 @@ impl TelemetryBuilder {
         self.spans.push(Box::new(move |builder, batching, drops| {
             builder.with_span_processor(Bounded::spans(exporter, batching, drops))
         }));
+        self
+    }
+
+    /// Hands spans to a processor of the program's own, on the threads that begin and end them: it must not wait.
+    pub fn span_processor(mut self, processor: impl SpanProcessor + 'static) -> Self {
+        self.spans.push(Box::new(move |builder, _, _| builder.with_span_processor(processor)));
         self
     }
 

@@ -48,8 +48,15 @@ pub struct WattspanBuilder {
     prices: Option<Arc<dyn PriceSource>>,
     sample_sinks: Vec<Arc<dyn SampleSink>>,
     record_sinks: Vec<Arc<dyn RecordSink>>,
+    #[cfg(feature = "otel")]
+    span_processors: Vec<AddSpans>,
     global: bool,
 }
+
+/// Adds a span processor, whose type only its caller knows.
+#[cfg(feature = "otel")]
+pub(crate) type AddSpans =
+    Box<dyn FnOnce(wattspan_otel::TelemetryBuilder) -> wattspan_otel::TelemetryBuilder + Send>;
 
 impl WattspanBuilder {
     pub(crate) fn new(config: Config) -> Self {
@@ -62,6 +69,8 @@ impl WattspanBuilder {
             prices: None,
             sample_sinks: Vec::new(),
             record_sinks: Vec::new(),
+            #[cfg(feature = "otel")]
+            span_processors: Vec::new(),
             global: true,
         }
     }
@@ -136,6 +145,15 @@ impl WattspanBuilder {
         self
     }
 
+    /// Hands each span to this exporter at once, on the thread that ends it: for exporters that only keep it, such as the
+    /// one that fills a table of traces. It takes no part in what the settings say of exporters.
+    #[cfg(feature = "otel")]
+    pub fn span_exporter(mut self, exporter: impl opentelemetry_sdk::trace::SpanExporter + 'static) -> Self {
+        let processor = opentelemetry_sdk::trace::SimpleSpanProcessor::new(exporter);
+        self.span_processors.push(Box::new(|telemetry| telemetry.span_processor(processor)));
+        self
+    }
+
     /// Keeps it out of [`crate::global`].
     pub fn not_global(mut self) -> Self {
         self.global = false;
@@ -193,6 +211,7 @@ impl WattspanBuilder {
         #[cfg(feature = "otel")]
         let telemetry = setup::telemetry(
             &config,
+            self.span_processors,
             #[cfg(feature = "otel-prometheus")]
             dcgm,
         )?;

@@ -60,13 +60,21 @@ pub use wattspan_apple as apple;
 pub use wattspan_carbon as carbon;
 #[cfg(feature = "dataset")]
 pub use wattspan_dataset as dataset;
+#[cfg(feature = "eval")]
+pub use wattspan_eval as eval;
 #[cfg(feature = "host")]
 pub use wattspan_host as host;
+#[cfg(feature = "hub")]
+pub use wattspan_hub as hub;
 #[cfg(feature = "llama-cpp")]
 pub use wattspan_llama_cpp as llama_cpp;
 #[cfg(feature = "llama-server")]
 pub use wattspan_llama_server as llama_server;
 #[cfg(feature = "nvidia")]
 pub use wattspan_nvidia as nvidia;
+#[cfg(feature = "opensearch")]
+pub use wattspan_opensearch as opensearch;
 #[cfg(feature = "otel")]
 pub use wattspan_otel as otel;
+#[cfg(feature = "report")]
+pub use wattspan_report as report;

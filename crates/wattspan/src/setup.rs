@@ -232,6 +232,7 @@ fn price_book(path: &str) -> Result<PriceBook, StartError> {
 #[cfg(feature = "otel")]
 pub(crate) fn telemetry(
     config: &Config,
+    span_processors: Vec<crate::builder::AddSpans>,
     #[cfg(feature = "otel-prometheus")] dcgm: Option<Arc<wattspan_otel::prometheus::DcgmNames>>,
 ) -> Result<wattspan_otel::Telemetry, StartError> {
     use wattspan_otel::{Console, Protocol, Telemetry};
@@ -274,6 +275,9 @@ pub(crate) fn telemetry(
     }
     if config.flag(Setting::Console) {
         builder = builder.console(Console::Lines);
+    }
+    for add in span_processors {
+        builder = add(builder);
     }
     #[cfg(feature = "otel-prometheus")]
     if let Some(prometheus) = prometheus(config, dcgm) {

@@ -7,15 +7,13 @@
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use wattspan::core::{InferenceRecord, Locality, RecordSink};
+use wattspan::core::Locality;
 use wattspan::llama_server::{ChatRequest, LlamaServer};
 use wattspan::{Outcome, Wattspan};
+use wattspan_examples::run_folder::{Fault, RunFolder, page};
 use wattspan_examples::table::{Line, render};
-
-type Fault = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Default)]
 struct Options {
@@ -28,6 +26,8 @@ struct Options {
     with: Option<PathBuf>,
     /// Where to leave the lines for a later part.
     save: Option<PathBuf>,
+    /// Where the tables and the page about them go.
+    folder: Option<PathBuf>,
 }
 
 const PROMPTS: [&str; 4] = [
@@ -65,6 +65,7 @@ fn options(mut args: impl Iterator<Item = String>) -> Result<Options, Fault> {
             "--prompts" => options.prompts = Some(value()?.into()),
             "--with" => options.with = Some(value()?.into()),
             "--save" => options.save = Some(value()?.into()),
+            "--folder" => options.folder = Some(value()?.into()),
             "--json" => options.json = true,
             "--in-process" => options.in_process = true,
             other => return Err(format!("unknown option {other}").into()),
@@ -73,23 +74,11 @@ fn options(mut args: impl Iterator<Item = String>) -> Result<Options, Fault> {
     Ok(options)
 }
 
-/// Keeps the settled inferences.
-#[derive(Default)]
-struct Kept(Mutex<Vec<InferenceRecord>>);
-
-impl RecordSink for Kept {
-    fn record(&self, record: &InferenceRecord) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(record.clone());
-    }
-}
-
 fn run(options: &Options) -> Result<(), Fault> {
     let prompts = prompts(options.prompts.as_deref())?;
-    let kept = Arc::new(Kept::default());
-    let wattspan = Wattspan::from_env()?
-        .service("wattspan-demo", env!("CARGO_PKG_VERSION"))
-        .record_sink(kept.clone())
-        .start()?;
+    let kept = RunFolder::new(if options.in_process { "demo-in-process" } else { "demo-server" })?;
+    let builder = Wattspan::from_env()?.service("wattspan-demo", env!("CARGO_PKG_VERSION"));
+    let wattspan = kept.listen(builder).start()?;
     if options.with.is_none() {
         introduce(&wattspan);
     }
@@ -103,12 +92,16 @@ fn run(options: &Options) -> Result<(), Fault> {
     if !wattspan.flush(Duration::from_secs(10)) {
         eprintln!("some inferences could not be settled or sent in time");
     }
-    let records = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut lines = options.with.as_deref().map(read_lines).transpose()?.unwrap_or_default();
-    lines.extend(records.iter().map(|record| Line::of(path, record)));
+    let earlier = options.with.as_deref().map(read_earlier).transpose()?.unwrap_or_default();
+    let mut lines = earlier.lines;
+    lines.extend(kept.records().iter().map(|record| Line::of(path, record)));
+    let mut folders = earlier.folders;
+    if let Some(base) = &options.folder {
+        folders.push(kept.write(base, &wattspan)?);
+    }
     let all = serde_json::Value::Array(lines.iter().map(Line::json).collect());
     if let Some(file) = &options.save {
-        std::fs::write(file, all.to_string())?;
+        std::fs::write(file, serde_json::json!({ "lines": all, "folders": folders }).to_string())?;
     }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&all)?);
@@ -116,12 +109,26 @@ fn run(options: &Options) -> Result<(), Fault> {
         println!("\n{}", render(&lines));
         println!("{}", destination(&wattspan));
     }
+    if let Some(base) = &options.folder {
+        eprintln!("The tables and pictures: {}", page(&folders, base)?.display());
+    }
     Ok(())
 }
 
-fn read_lines(path: &Path) -> Result<Vec<Line>, Fault> {
+/// What an earlier part left.
+#[derive(Default)]
+struct Earlier {
+    lines: Vec<Line>,
+    folders: Vec<PathBuf>,
+}
+
+fn read_earlier(path: &Path) -> Result<Earlier, Fault> {
     let value: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
-    Ok(value.as_array().map(|lines| lines.iter().map(Line::from_json).collect()).unwrap_or_default())
+    let list = |name: &str| value[name].as_array().cloned().unwrap_or_default();
+    Ok(Earlier {
+        lines: list("lines").iter().map(Line::from_json).collect(),
+        folders: list("folders").iter().filter_map(|folder| folder.as_str().map(Into::into)).collect(),
+    })
 }
 
 fn prompts(file: Option<&Path>) -> Result<Vec<String>, Fault> {
