@@ -46,6 +46,10 @@
 //! # Features
 //! None.
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/report.md")]
+struct Docs;
+
 mod csv;
 mod error;
 mod headline;

@@ -242,7 +242,10 @@ fn it_can_be_printed(browser: &mut Browser) {
     assert_eq!(browser.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
     assert_eq!(browser.value("getComputedStyle(document.querySelector('.scroll')).overflowX"), "visible");
     assert_eq!(browser.value("getComputedStyle(document.querySelector('nav')).display"), "none");
-    let pdf = browser.call("Page.printToPDF", json!({ "printBackground": true }));
+    // What an A4 sheet has between its margins: nothing is cut off, for paper does not scroll.
+    browser.resize(718, false);
+    assert_eq!(browser.value("document.documentElement.scrollWidth"), 718);
+    let pdf = browser.call("Page.printToPDF", &json!({ "printBackground": true }));
     // `%PDF` in base64.
     assert!(pdf["data"].as_str().unwrap().starts_with("JVBERi"));
 }

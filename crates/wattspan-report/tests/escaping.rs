@@ -54,7 +54,7 @@ fn attack(value: &mut serde_json::Value, key: &str, next: &mut usize) {
         }
         serde_json::Value::Array(values) => values.iter_mut().for_each(|value| attack(value, key, next)),
         serde_json::Value::Object(values) => {
-            values.iter_mut().for_each(|(key, value)| attack(value, key, next))
+            values.iter_mut().for_each(|(key, value)| attack(value, key, next));
         }
         _ => {}
     }

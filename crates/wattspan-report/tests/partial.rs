@@ -100,7 +100,7 @@ fn results_only(base: &Path, rows: Vec<ResultRow>, metadata: &Cell) -> PathBuf {
 
 fn case(task: &str) -> ResultRow {
     let mut row = ResultRow::default();
-    row.run_id = "bare".to_owned();
+    row.run_id = "bare".into();
     row.task_id = Some(task.to_owned());
     row.success = Some(true);
     row.output_tokens = Some(40);

@@ -250,6 +250,6 @@ fn policy() -> String {
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// `openssl dgst -sha256 -binary src/html/style.css | base64`. A browser names the right one when this is wrong.
-const STYLE_HASH: &str = "sha256-iU2UM1jutEroHe2kyhpp972MUg56M5rsXFcCS4ykdS0=";
+const STYLE_HASH: &str = "sha256-PQqHZIhpaflif+nG0xcsAwsF8YtcYFNK2izMUqxR3uM=";
 /// `openssl dgst -sha256 -binary src/html/script.js | base64`.
 const SCRIPT_HASH: &str = "sha256-6aKS7iEYWbnB9hiEGsAcOQHVTyy5VXKgzTKNXDf+xY8=";

@@ -120,13 +120,8 @@ fn small(id: &str, title: &str, series: &Series, unit: Unit, most: Option<f64>, 
     } else {
         Scale::new(top, 2)
     };
-    let (count, sum) =
-        series.points().fold((0.0, 0.0), |(count, sum), point| (count + 1.0, sum + point.mean));
-    let summary = format!(
-        "mean {}, greatest {}",
-        show(sum / f64::max(count, 1.0), None, unit),
-        show(largest, None, unit)
-    );
+    let mean = show(series.mean().unwrap_or(0.0), None, unit);
+    let summary = format!("mean {mean}, peak {}", show(largest, None, unit));
     let title_id = format!("{id}-title");
     html! {
         figure.picture.small {

@@ -44,8 +44,6 @@ pub(crate) struct Device {
     started: String,
     before: Counts,
     latest: Counts,
-    mean_power: Mean,
-    peak_power: Option<f64>,
     gaps_before: u64,
 }
 
@@ -67,12 +65,6 @@ struct Moment {
     power: f64,
     peak: f64,
     devices: usize,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Mean {
-    sum: f64,
-    count: u64,
 }
 
 impl Devices {
@@ -176,8 +168,6 @@ impl Device {
             started: row.started_unix_nano.clone(),
             before: Counts::default(),
             latest: Counts::default(),
-            mean_power: Mean::default(),
-            peak_power: None,
             gaps_before: 0,
         }
     }
@@ -204,12 +194,6 @@ impl Device {
                 self.throttle.insert(reason.to_owned());
             }
         }
-        if let Some(power) = power {
-            self.mean_power.sum += power;
-            self.mean_power.count += 1;
-            let peak = row.power_peak_watts.map_or(power, |peak| peak.max(power));
-            self.peak_power = Some(self.peak_power.map_or(peak, |known| known.max(peak)));
-        }
         self.power.add(time, power, row.power_peak_watts);
         self.utilization.add(time, row.utilization_percent.or(row.gpu_utilization_percent), None);
         self.memory.add(time, row.gpu_memory_used_mib, None);
@@ -221,16 +205,6 @@ impl Device {
     /// What it has used over the whole run, restarts of the collector included.
     pub(crate) fn counts(&self) -> Counts {
         self.before.plus(&self.latest)
-    }
-
-    /// Mean of the power in its rows.
-    pub(crate) fn power_mean(&self) -> Option<f64> {
-        (self.mean_power.count > 0).then(|| self.mean_power.sum / self.mean_power.count as f64)
-    }
-
-    /// Highest power that was read.
-    pub(crate) fn power_max(&self) -> Option<f64> {
-        self.peak_power
     }
 
     /// What to call it where there is little room.

@@ -131,6 +131,15 @@ impl Series {
         coarse
     }
 
+    /// Mean of all values. **Absent** without any.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        let all = self
+            .buckets
+            .values()
+            .fold((0.0, 0), |(sum, count), bucket| (sum + bucket.sum, count + bucket.count));
+        (all.1 > 0).then(|| all.0 / all.1 as f64)
+    }
+
     pub(crate) fn max(&self) -> Option<f64> {
         self.buckets.values().map(|bucket| bucket.max).reduce(f64::max)
     }

@@ -107,8 +107,8 @@ pub(crate) fn devices(run: &Run) -> Table {
             vec![
                 Content::Text(device_name(device)),
                 Content::Text(text::line(&device.kind).replace('_', " ")),
-                figure(device.power_mean(), Unit::Watt),
-                figure(device.power_max(), Unit::Watt),
+                figure(device.power.mean(), Unit::Watt),
+                figure(device.power.max(), Unit::Watt),
                 figure(device.power_limit, Unit::Watt),
                 figure(device.utilization.max(), Unit::Percent),
                 figure(device.memory.max(), Unit::Mebibyte),

@@ -65,19 +65,19 @@ impl Browser {
             events: VecDeque::new(),
             _profile: profile,
         };
-        let page = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let page = browser.call("Target.createTarget", &json!({ "url": "about:blank" }));
         let session =
-            browser.call("Target.attachToTarget", json!({ "targetId": page["targetId"], "flatten": true }));
+            browser.call("Target.attachToTarget", &json!({ "targetId": page["targetId"], "flatten": true }));
         session["sessionId"].as_str().unwrap().clone_into(&mut browser.session);
         for domain in ["Page", "Runtime", "Log", "Network"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
+            browser.call(&format!("{domain}.enable"), &json!({}));
         }
         browser
     }
 
     /// Calls a method of the page and waits for its result.
     #[track_caller]
-    pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut request = json!({ "id": self.last, "method": method, "params": parameters });
         if !self.session.is_empty() {
@@ -99,7 +99,7 @@ impl Browser {
     /// Opens a file and waits until it is loaded.
     pub(crate) fn open(&mut self, url: &str) {
         self.events.clear();
-        self.call("Page.navigate", json!({ "url": url }));
+        self.call("Page.navigate", &json!({ "url": url }));
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let message = self.receive("Page.loadEventFired");
             self.events.push_back(message);
@@ -110,7 +110,7 @@ impl Browser {
     #[track_caller]
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let result = self.call("Runtime.evaluate", parameters);
+        let result = self.call("Runtime.evaluate", &parameters);
         assert!(result["exceptionDetails"].is_null(), "{expression}: {}", result["exceptionDetails"]);
         result["result"]["value"].clone()
     }
@@ -125,7 +125,7 @@ impl Browser {
         for kind in ["mousePressed", "mouseReleased"] {
             let event =
                 json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
-            self.call("Input.dispatchMouseEvent", event);
+            self.call("Input.dispatchMouseEvent", &event);
         }
     }
 
@@ -137,20 +137,20 @@ impl Browser {
         if !text.is_empty() {
             down["text"] = json!(text);
         }
-        self.call("Input.dispatchKeyEvent", down);
-        self.call("Input.dispatchKeyEvent", event("keyUp"));
+        self.call("Input.dispatchKeyEvent", &down);
+        self.call("Input.dispatchKeyEvent", &event("keyUp"));
     }
 
     /// The size of the screen.
     pub(crate) fn resize(&mut self, width: u32, mobile: bool) {
         let size = json!({ "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": mobile });
-        self.call("Emulation.setDeviceMetricsOverride", size);
+        self.call("Emulation.setDeviceMetricsOverride", &size);
     }
 
     /// Media type (empty for the screen) and colours.
     pub(crate) fn media(&mut self, media: &str, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
-        self.call("Emulation.setEmulatedMedia", json!({ "media": media, "features": features }));
+        self.call("Emulation.setEmulatedMedia", &json!({ "media": media, "features": features }));
     }
 
     /// What went wrong since the page was opened: exceptions, messages on the console, what the policy refused.

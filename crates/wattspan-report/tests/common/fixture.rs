@@ -146,9 +146,15 @@ pub(crate) fn write_run(base: &Path, plan: &Plan, change: impl Fn(&mut ResultRow
     let traces: Vec<TraceRow> =
         slots.iter().enumerate().map(|(index, slot)| trace(plan, index, slot)).collect();
     let mut sums = RunAggregate::new();
-    results.iter().for_each(|row| sums.result(row));
-    traces.iter().for_each(|row| sums.trace(row));
-    metrics.iter().for_each(|row| sums.metric(row));
+    for row in &results {
+        sums.result(row);
+    }
+    for row in &traces {
+        sums.trace(row);
+    }
+    for row in &metrics {
+        sums.metric(row);
+    }
 
     let mut sink = JsonDataset::new(base).begun(at(0, 0)).peer_series(false);
     now(sink.create(&RunId::new(plan.run).unwrap())).unwrap();
@@ -247,15 +253,15 @@ fn metric(
 ) -> MetricRow {
     let mut row = MetricRow::default();
     let is_gpu = sensor.kind == "gpu";
-    row.run_id = plan.run.to_owned();
-    row.service_name = "wattspan eval".to_owned();
+    row.run_id = plan.run.into();
+    row.service_name = "wattspan eval".into();
     row.timestamp = at(second, 0).into();
     row.timestamp_unix_nano = nanos(second, 0).to_string();
     row.started_unix_nano = nanos(started, 0).to_string();
-    row.device_id = sensor.id.to_owned();
-    row.device_kind = sensor.kind.to_owned();
-    row.device_name = sensor.name.to_owned();
-    row.device_vendor = sensor.vendor.to_owned();
+    row.device_id = sensor.id.into();
+    row.device_kind = sensor.kind.into();
+    row.device_name = sensor.name.into();
+    row.device_vendor = sensor.vendor.into();
     row.device_parent = sensor.parent.map(str::to_owned);
     row.device_is_counted = sensor.parent.is_none();
     if sensor.kind == "dram" {
@@ -293,7 +299,7 @@ fn metric(
 fn result(plan: &Plan, index: usize, slot: &Slot) -> ResultRow {
     let mut row = ResultRow::default();
     let case = format!("{}_{index:02}", ["weather", "capital", "sum", "translate"][index % 4]);
-    row.run_id = plan.run.to_owned();
+    row.run_id = plan.run.into();
     row.model = Some(plan.model.to_owned());
     row.provider = Some("llama_cpp".to_owned());
     row.evaluation_date = Some(at(slot.begin, 0).into());
@@ -352,25 +358,25 @@ fn trace(plan: &Plan, index: usize, slot: &Slot) -> TraceRow {
         span.trace_id.clone_from(&id);
         span.span_id = format!("{:016x}", index as u64 * 16 + number + 1);
         span.parent_span_id = parent;
-        span.name = name.to_owned();
+        span.name = name.into();
         span.start_time = nanos(slot.begin, 0);
         span.end_time = nanos(slot.begin, slot.millis);
         span.duration_ms = slot.millis as f64;
-        span.kind = "CLIENT".to_owned();
-        span.status.code = "UNSET".to_owned();
+        span.kind = "CLIENT".into();
+        span.status.code = "UNSET".into();
         span.attributes.push("gen_ai.operation.name", Cell::Text(operation.to_owned().into()));
         span
     };
     let agent = span(0, None, "invoke_agent case", "invoke_agent");
     let mut chat = span(1, Some(agent.span_id.clone()), &format!("chat {}", plan.model), "chat");
     if index % 27 == 22 {
-        chat.status.code = "ERROR".to_owned();
+        chat.status.code = "ERROR".into();
     }
     let mut event = EventRow::default();
-    event.name = "gen_ai.evaluation.result".to_owned();
+    event.name = "gen_ai.evaluation.result".into();
     event.timestamp = chat.end_time;
     for (name, value) in [
-        ("gen_ai.evaluation.name", if index % 2 == 0 { "contains" } else { "regex" }),
+        ("gen_ai.evaluation.name", if index.is_multiple_of(2) { "contains" } else { "regex" }),
         ("gen_ai.evaluation.score.label", if slot.passed { "pass" } else { "fail" }),
     ] {
         event.attributes.push(name, Cell::Text(value.into()));
@@ -381,7 +387,7 @@ fn trace(plan: &Plan, index: usize, slot: &Slot) -> TraceRow {
 
 fn leaderboard(plan: &Plan, sums: &RunAggregate, slots: &[Slot]) -> LeaderboardRow {
     let mut row = LeaderboardRow::default();
-    row.run_id = plan.run.to_owned();
+    row.run_id = plan.run.into();
     row.model = Some(plan.model.to_owned());
     row.provider = Some("llama_cpp".to_owned());
     row.agent_type = Some("none".to_owned());
@@ -402,7 +408,7 @@ fn leaderboard(plan: &Plan, sums: &RunAggregate, slots: &[Slot]) -> LeaderboardR
 fn metadata(plan: &Plan) -> Metadata {
     let text = |text: &str| Cell::Text(text.to_owned().into());
     let mut metadata = Metadata::default();
-    metadata.run_id = plan.run.to_owned();
+    metadata.run_id = plan.run.into();
     metadata.model = Some(plan.model.to_owned());
     metadata.run_status = Some(plan.status.to_owned());
     metadata.started = Some(at(0, 0).into());
