@@ -35,13 +35,13 @@
 //!
 //! # Limits
 //! `JsonDataset` does blocking file I/O inside its async methods: call it from a thread that may block. Whole numbers are
-//! signed 64-bit; larger ones are absent. A run's metric rows are never all in memory; of each result and trace an index
+//! signed 64-bit; larger ones are absent. [`Replay`] writes a finished folder into any other sink. A run's metric rows are never all in memory; of each result and trace an index
 //! entry of about 100 bytes is.
 //!
 //! # Features
 //! | feature | what it adds |
 //! | --- | --- |
-//! | `parquet` | `JsonDataset::parquet`: the tables as Parquet beside the JSON, with the same columns |
+//! | `parquet` | the tables as Parquet with the same columns: beside the JSON (`JsonDataset::parquet`), from a finished folder (`JsonRun::write_parquet`), as rows come (`ParquetTable`); `LeaderboardFile` merges leaderboards |
 //! | `spans` | `SpanCollector`, an OpenTelemetry span exporter that fills the traces table |
 
 mod aggregate;

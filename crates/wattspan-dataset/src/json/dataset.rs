@@ -134,7 +134,8 @@ impl JsonDataset {
     }
 
     /// Makes the files of a run that crashed, from its journal. Its leaderboard row is summed up from its rows, and its
-    /// status is `recovered`, unless the crash came after they were handed over. A folder that is whole is left alone.
+    /// status is `recovered`, unless the crash came after they were handed over. The nested series are among them, and Parquet
+    /// files are not: a finished folder can be given those later. A folder that is whole is left alone.
     ///
     /// # Errors
     /// When there is no run in the folder, or its files cannot be written.
