@@ -12,12 +12,15 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
-use wattspan::core::Ratio;
 
+use crate::eval::EvalArgs;
 use crate::exit::{self, Failure};
+use crate::export::{EndArgs, To};
 use crate::output::{Output, say};
-use crate::settings::{SettingArgs, duration, share};
-use crate::{devices, doctor, run, validate, watch};
+use crate::report::ReportFormat;
+use crate::settings::{SettingArgs, duration};
+use crate::validate::ValidateArgs;
+use crate::{devices, doctor, eval, export, report, run, validate, watch};
 
 /// Measures energy, carbon and cost of local language models and of any command
 #[derive(Parser, Debug)]
@@ -35,12 +38,20 @@ enum Command {
     /// Show what every sensor of every device answers, and why one does not
     Devices(JsonArgs),
     /// Show what was found, where each setting comes from and what to do about problems
-    Doctor(JsonArgs),
+    Doctor(DoctorArgs),
     /// Show power, energy, utilisation and memory live, and a llama-server's work
     Watch(WatchArgs),
     /// Find out what this machine's sensors are worth: in minutes, with a load and, best, a meter
     #[command(after_help = exit::TABLE)]
     Validate(ValidateArgs),
+    /// Run test cases against a model and write what each took, as a run's four tables
+    #[command(after_help = exit::TABLE)]
+    Eval(Box<EvalArgs>),
+    /// Make a page, Markdown or CSV of finished runs
+    Report(ReportArgs),
+    /// Push a finished run to the Hugging Face Hub or to OpenSearch; again changes nothing
+    #[command(after_help = exit::TABLE)]
+    Push(PushArgs),
     /// Print the notices that go along with the bundled data
     Licences,
     /// Print a script that completes this program's options
@@ -100,6 +111,60 @@ pub(crate) struct JsonArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) common: JsonArgs,
+    /// Look also whether runs can be pushed there; with that end's credentials, without writing
+    #[arg(long, value_enum)]
+    pub(crate) to: Vec<To>,
+    #[command(flatten)]
+    pub(crate) ends: EndArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// Folders of runs, or folders that hold such folders
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// What it is written as [default: what the file's name ends with, html]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<ReportFormat>,
+    /// Write it into a file instead of to standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Its title [default: the run's id, or how many runs there are]
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// Leave prompts and answers out
+    #[arg(long)]
+    pub(crate) no_texts: bool,
+    /// Do not say what is missing in a run; the report has it too
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PushArgs {
+    /// Folders of finished runs, as eval has made them
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// Where they go
+    #[arg(long, value_enum)]
+    pub(crate) to: To,
+    /// Write what would be pushed to the Hub into a folder, and send nothing
+    #[arg(long, value_name = "OUT")]
+    pub(crate) dry_run: Option<PathBuf>,
+    /// Print where it went as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show no progress and no result for people
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) ends: EndArgs,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
@@ -117,54 +182,6 @@ pub(crate) struct WatchArgs {
     pub(crate) llama_server: Option<String>,
 }
 
-#[derive(Args, Debug)]
-pub(crate) struct ValidateArgs {
-    #[command(flatten)]
-    pub(crate) settings: SettingArgs,
-    /// A command that keeps the devices busy; it gets a level from 0 to 1 on each line of its standard input
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) load: Option<String>,
-    /// What a meter at the wall recorded meanwhile: lines of unix seconds and watts, at least one a second
-    #[arg(long, value_name = "CSV")]
-    pub(crate) meter: Option<PathBuf>,
-    /// Take the findings of an earlier run instead of measuring, to add a meter's recording
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["load", "quick", "collector"])]
-    pub(crate) from: Option<PathBuf>,
-    /// Whose devices: nvidia, amd, apple or host [default: GPUs with a sensor, else whatever has one]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) collector: Option<String>,
-    /// Write the findings as JSON into a file too, such as validation.json
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Do not say what is going on
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-    /// Take a third of the time, for a first look
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Time of the fast polling [default: 20s]
-    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
-    pub(crate) explore: Option<Duration>,
-    /// Time of each steady load [default: 20s]
-    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
-    pub(crate) plateau: Option<Duration>,
-    /// Levels of the steady loads, with commas between them [default: 0,0.25,0.5,0.75,1]
-    #[arg(long, value_name = "LEVELS", value_delimiter = ',', value_parser = share, hide_short_help = true)]
-    pub(crate) levels: Vec<Ratio>,
-    /// Time of each square load [default: 8s]
-    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
-    pub(crate) square: Option<Duration>,
-    /// Periods of the square loads, with commas between them [default: 20ms,50ms,100ms,200ms,500ms,1s]
-    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = duration, hide_short_help = true)]
-    pub(crate) periods: Vec<Duration>,
-    /// Time that a new level settles in [default: 1500ms]
-    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
-    pub(crate) settle: Option<Duration>,
-}
-
 /// Runs the program on the process's own arguments.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -179,7 +196,8 @@ pub fn main() -> ExitCode {
         Command::Run(args) if !args.quiet => LevelFilter::WARN,
         // Lines among what is drawn would spoil both.
         Command::Watch(args) if watch::is_live(args) && io::stderr().is_terminal() => LevelFilter::OFF,
-        Command::Watch(_) => LevelFilter::WARN,
+        Command::Watch(_) | Command::Push(_) => LevelFilter::WARN,
+        Command::Eval(args) if !args.written.quiet => LevelFilter::WARN,
         // Their output says it all.
         _ => LevelFilter::ERROR,
     });
@@ -189,6 +207,9 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Watch(args) => watch::watch(&args),
         Command::Validate(args) => validate::validate(&args),
+        Command::Eval(args) => eval::eval(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Push(args) => export::push(&args),
         Command::Licences => Output::Stdout.text(wattspan::carbon::licences()).map(|()| exit::OK),
         Command::Completions { shell } => completions(shell),
     };

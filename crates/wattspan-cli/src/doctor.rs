@@ -9,7 +9,7 @@ use serde_json::json;
 use wattspan::core::{Place, Provenance, Reading};
 use wattspan::{Config, Outcome, Setting};
 
-use crate::args::JsonArgs;
+use crate::args::{DoctorArgs, JsonArgs};
 use crate::devices::{Found, Seen, energy_state};
 use crate::endpoint::{Endpoint, Speaks};
 use crate::estimate::Machine;
@@ -55,7 +55,8 @@ impl Checks {
     }
 }
 
-pub(crate) fn doctor(args: &JsonArgs) -> Result<u8, Failure> {
+pub(crate) fn doctor(all: &DoctorArgs) -> Result<u8, Failure> {
+    let args = &all.common;
     let mut checks = Checks::default();
     // Without its settings there is nothing else to look at, and the message says which one is wrong.
     let config = match args.settings.config() {
@@ -69,6 +70,14 @@ pub(crate) fn doctor(args: &JsonArgs) -> Result<u8, Failure> {
     look_at_devices(&mut checks, &seen, &Machine::new(&config));
     let place = look_at_place(&mut checks, &config);
     look_at_peers(&mut checks, &config);
+    for look in all.to.iter().flat_map(|to| all.ends.look(*to)) {
+        let state = match look.works {
+            Some(true) => State::Ok,
+            Some(false) => State::Problem,
+            None => State::Note,
+        };
+        checks.add(look.about, state, look.text);
+    }
     let settings: Vec<Shown> = config.describe().into_iter().map(shown).collect();
     let found: Vec<Found<'_>> = seen.findings.iter().map(Found::of).collect();
     report(args, &checks, &settings, place.as_ref(), &found)

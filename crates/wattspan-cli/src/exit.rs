@@ -18,6 +18,8 @@ pub(crate) const OUTPUT: u8 = 74;
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// The command was not found. (The same place.)
 pub(crate) const NOT_FOUND: u8 = 127;
+/// What was made is kept and did not arrive elsewhere. (`EX_TEMPFAIL` of BSD's sysexits.h.)
+pub(crate) const PUSH: u8 = 75;
 /// A signal ended what gives no result when it is not whole: as a shell has it of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 /// A command that a signal ended: this and the signal's number.
@@ -27,14 +29,17 @@ pub(crate) const SIGNALLED: i32 = 128;
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0        all went well; a measurement that Ctrl-C or SIGTERM ended, too
-  1        `doctor` found a problem, or `validate` sensors that cannot be trusted
+  1        `doctor` found a problem, `validate` sensors that cannot be trusted, `eval` cases that did
+           not pass
   2        the command line or a setting is wrong
-  69       what was asked for is not there: a sensor to validate
+  69       what was asked for is not there: a sensor to validate, a model that answers `eval`
   71       the operating system refused a thread or a signal handler
   74       output could not be written
+  75       a run was not pushed whole; its files are kept and can be pushed again
   126      the command of `run` cannot be executed
   127      the command of `run` was not found
-  128 + n  signal n ended the command of `run`; 130, a signal ended `validate` before its end
+  128 + n  signal n ended the command of `run`; 130, a signal ended `validate` or `eval` before
+           its end
   other    the code of the command of `run`";
 
 /// Why the program ends early, and with which code.
@@ -69,8 +74,9 @@ mod tests {
     #[test]
     fn the_documentation_has_the_same_table() {
         let docs = include_str!("../../../docs/cli.md");
-        let codes: Vec<&str> = TABLE.lines().skip(1).map(|line| line[2..11].trim()).collect();
-        assert_eq!(codes, ["0", "1", "2", "69", "71", "74", "126", "127", "128 + n", "other"]);
+        let codes: Vec<&str> =
+            TABLE.lines().skip(1).map(|line| line[2..11].trim()).filter(|code| !code.is_empty()).collect();
+        assert_eq!(codes, ["0", "1", "2", "69", "71", "74", "75", "126", "127", "128 + n", "other"]);
         for code in codes {
             assert!(docs.contains(&format!("| {code} |")), "{code} is missing in docs/cli.md");
         }

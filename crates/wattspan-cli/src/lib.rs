@@ -24,7 +24,8 @@
 //! On Unix SIGINT, SIGTERM and SIGHUP are passed on to the measured command; on Windows the console does that itself.
 //!
 //! # Features
-//! None.
+//! `llama-cpp`: `wattspan eval --provider llama-cpp` runs a GGUF file in this process. It builds llama.cpp, with cmake and a
+//! C++ compiler.
 
 /// The code of the program's page, compiled.
 #[cfg(doctest)]
@@ -32,15 +33,19 @@
 struct Page;
 
 mod args;
+mod bars;
 mod child;
 mod devices;
 mod doctor;
 mod endpoint;
 mod estimate;
+mod eval;
 mod exit;
+mod export;
 mod figures;
 mod json_lines;
 mod output;
+mod report;
 mod result;
 mod run;
 mod settings;

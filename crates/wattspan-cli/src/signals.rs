@@ -19,8 +19,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// A signal has come.
-    came: bool,
+    /// How many signals have come.
+    came: u32,
     /// Those that came before there was a process to take them.
     #[cfg(unix)]
     waiting: Vec<i32>,
@@ -42,20 +42,28 @@ fn refused(error: &std::io::Error) -> Failure {
 impl Signals {
     /// Whether one has come.
     pub(crate) fn came(&self) -> bool {
-        self.shared.lock().came
+        self.shared.lock().came > 0
     }
 
     /// Waits until a signal comes or the time is up; answers whether one has come.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
         let state = self.shared.lock();
-        let idle = |state: &mut State| !state.came;
+        let idle = |state: &mut State| state.came == 0;
         match timeout {
             Some(timeout) => {
                 let waited = self.shared.changed.wait_timeout_while(state, timeout, idle);
-                waited.unwrap_or_else(PoisonError::into_inner).0.came
+                waited.unwrap_or_else(PoisonError::into_inner).0.came > 0
             }
-            None => self.shared.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner).came,
+            None => {
+                self.shared.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner).came > 0
+            }
         }
+    }
+
+    /// Waits until a second one has come.
+    pub(crate) fn wait_for_another(&self) {
+        let state = self.shared.lock();
+        drop(self.shared.changed.wait_while(state, |state| state.came < 2));
     }
 }
 
@@ -112,7 +120,7 @@ mod unix {
 
     impl State {
         fn take(&mut self, signal: i32) {
-            self.came = true;
+            self.came += 1;
             match self.child {
                 // A terminal sends Ctrl-C to all that stand in its foreground: the child has had it.
                 Some(_) if signal == SIGINT && in_foreground() => {}
@@ -159,7 +167,7 @@ mod other {
                 loop {
                     std::thread::sleep(LOOK);
                     if flag.swap(false, Ordering::Relaxed) {
-                        taker.lock().came = true;
+                        taker.lock().came += 1;
                         taker.changed.notify_all();
                     }
                 }

@@ -1,5 +1,6 @@
 //! `wattspan validate`: what this machine's sensors are worth, found out on the machine itself.
 
+mod args;
 mod bench;
 mod load;
 
@@ -12,10 +13,11 @@ use wattspan::monitor::validate::{
     Load, ValidateError, ValidateOptions, Validation, Verdict, validate as measure,
 };
 
-use crate::args::ValidateArgs;
 use crate::exit::{Failure, INTERRUPTED, OK, OUTPUT, PROBLEM, UNAVAILABLE, USAGE};
 use crate::output::{Output, say};
 use crate::signals::Signals;
+pub(crate) use args::ValidateArgs;
+
 use bench::{Attended, Patient};
 use load::Program;
 
@@ -99,27 +101,6 @@ fn choose(collectors: Collectors, name: Option<&str>) -> Result<Box<dyn Collecto
     let what =
         name.map_or_else(|| "no device has a sensor".to_owned(), |name| format!("{name} has no devices"));
     Err(Failure::new(UNAVAILABLE, format!("{what}: there is nothing to validate{}", looked.concat())))
-}
-
-impl ValidateArgs {
-    fn options(&self) -> ValidateOptions {
-        let mut options = ValidateOptions::default();
-        if self.quick {
-            (options.explore, options.plateau, options.square) =
-                (options.explore / 2, options.plateau / 4, options.square / 3);
-        }
-        options.explore = self.explore.unwrap_or(options.explore);
-        options.plateau = self.plateau.unwrap_or(options.plateau);
-        options.square = self.square.unwrap_or(options.square);
-        options.settle = self.settle.unwrap_or(options.settle);
-        if !self.levels.is_empty() {
-            options.levels.clone_from(&self.levels);
-        }
-        if !self.periods.is_empty() {
-            options.periods.clone_from(&self.periods);
-        }
-        options
-    }
 }
 
 /// Seconds that a run will take, but for the three periods that are found on the way.

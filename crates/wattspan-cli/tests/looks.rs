@@ -136,6 +136,10 @@ fn a_secret_is_in_no_output() {
         &["devices", "--json"],
         &["run", "--json", "--", "true"],
         &["run", "--exporter", "json", "--exporter", "console", "--", "true"],
+        &["validate", "--quick"],
+        // Options that nothing is sent with, since they are wrong in another way.
+        &["eval", "--cases", "/no/such.jsonl", "--hf-token", "EXAMPLE", "--opensearch-password", "EXAMPLE"],
+        &["push", "--to", "hub", "/no/such/folder", "--hf-token", "hf_EXAMPLE"],
     ] {
         for endpoint in [NOBODY, url.as_str()] {
             let ended = run(wattspan(arguments)
@@ -143,6 +147,10 @@ fn a_secret_is_in_no_output() {
                 .env("WATTSPAN_LOG", "info")
                 .env("WATTSPAN_ELECTRICITY_MAPS_KEY", secret)
                 .env("WATTSPAN_WATTTIME_PASSWORD", secret)
+                .env("HF_TOKEN", secret)
+                .env("OPENSEARCH_PASSWORD", secret)
+                .env("OPENAI_API_KEY", secret)
+                .env("HF_ENDPOINT", NOBODY)
                 .env("OTEL_EXPORTER_OTLP_HEADERS", format!("authorization={secret}"))
                 .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
                 // Nothing leaves this machine: whoever asks the live source meets nobody.
@@ -226,7 +234,18 @@ fn completions_know_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ended = run(&mut wattspan(&["completions", shell]));
         assert_eq!(ended.code, Some(0));
-        for command in ["run", "devices", "doctor", "watch", "licences", "completions"] {
+        for command in [
+            "run",
+            "devices",
+            "doctor",
+            "watch",
+            "validate",
+            "eval",
+            "report",
+            "push",
+            "licences",
+            "completions",
+        ] {
             assert!(ended.stdout.contains(command), "{shell} {command}");
         }
     }
@@ -234,7 +253,13 @@ fn completions_know_every_command() {
 
 #[test]
 fn help_has_the_exit_codes() {
-    for arguments in [&["--help"][..], &["run", "--help"]] {
+    for arguments in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["validate", "--help"],
+        &["eval", "--help"],
+        &["push", "--help"],
+    ] {
         let ended = run(&mut wattspan(arguments));
         assert_eq!(ended.code, Some(0));
         assert!(ended.stdout.contains("Exit codes:") && ended.stdout.contains("128 + n"));

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use serde_json::Value;
-use support::{Gpus, Server, closed_pipe, finish, lines, read_until, run, start, wattspan};
+use support::{Gpus, Server, closed_pipe, finish, get, lines, read_until, run, start, wattspan};
 
 fn near(value: &Value, expected: f64, by: f64) -> bool {
     value.as_f64().is_some_and(|value| (value - expected).abs() <= by)
@@ -363,15 +363,6 @@ fn scrapes_are_answered_while_it_runs_and_not_after() {
     let ended = finish(child);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(std::net::TcpStream::connect(address).is_err());
-}
-
-#[cfg(target_os = "linux")]
-fn get(address: &str, path: &str) -> String {
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
-    let mut page = String::new();
-    std::io::Read::read_to_string(&mut stream, &mut page).unwrap();
-    page
 }
 
 #[test]

@@ -1,12 +1,15 @@
-//! `wattspan watch` in a terminal.
+//! `wattspan watch` and the bar of `eval` in a terminal.
 #![cfg(target_os = "linux")]
 
+#[path = "support/model.rs"]
+mod model;
 #[path = "support/pty.rs"]
 mod pty;
 mod support;
 
 use std::io::Write as _;
 
+use model::{Bench, FRANCE, PERU};
 use pty::{CURSOR, ENTERED, LEFT, Pty};
 use rustix::process::{Pid, Signal, kill_process};
 use support::{Gpus, read_until};
@@ -73,4 +76,18 @@ fn lines_come_where_they_are_asked_for_or_nothing_can_be_drawn() {
         assert!(!seen.contains(ENTERED), "{arguments:?}: {seen:?}");
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }
+}
+
+#[test]
+fn an_evaluation_draws_a_bar_and_takes_it_away() {
+    let (bench, mut pty) = (Bench::new(&[FRANCE, PERU]), Pty::new(100, 30));
+    let mut child = pty.start(bench.eval(&["--run-id", "run-1"]).env("TERM", "xterm"));
+    read_until(&mut pty.person, "1/2");
+    bench.gate.open();
+    // The line is cleared before the result is told. (CSI 2 K of ECMA-48, "erase in line".)
+    let seen = read_until(&mut pty.person, "run-1 completed");
+    assert!(seen.contains("\x1b[2K"), "{seen:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut child = pty.start(bench.eval(&["--run-id", "run-2", "--quiet"]).env("TERM", "xterm"));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

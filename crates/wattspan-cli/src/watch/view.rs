@@ -137,7 +137,7 @@ const DEVICE_COLUMNS: [Column<DeviceRow>; 8] = [
     Column { heading: "util", width: 7, text: |row| shown(&row.sample.gauges.utilization) },
     Column {
         heading: "memory",
-        width: 22,
+        width: 24,
         text: |row| memory(&row.sample).unwrap_or_else(|| shown(&row.sample.gauges.memory_used)),
     },
     Column { heading: "temp", width: 8, text: |row| shown(&row.sample.gauges.temperature) },

@@ -93,6 +93,15 @@ pub(crate) fn read_until(from: &mut impl std::io::Read, text: &str) -> String {
     String::from_utf8(seen).expect("output is UTF-8")
 }
 
+/// What a server answers, head and body.
+pub(crate) fn get(address: &str, path: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").expect("it reads");
+    let mut page = String::new();
+    stream.read_to_string(&mut page).expect("it answers");
+    page
+}
+
 /// GPUs that do as a script says, in the program's own time.
 pub(crate) struct Gpus {
     driver: FakeNvml,

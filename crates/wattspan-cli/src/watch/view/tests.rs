@@ -66,11 +66,11 @@ fn two_gpus_and_a_server_on_a_usual_screen() {
     assert!((1..=5).all(|line| lines[line] == format!("{:>120}", "█")), "{lines:#?}");
     assert_eq!(
         lines[6],
-        "device   power     energy     util    memory                 temp     power lately     model"
+        "device   power     energy     util    memory                   temp     power lately     model"
     );
     let gpu = |index| {
         format!(
-            "gpu{index}     300 W     12 J       50.0 %  3.00 GiB of 80.00 GiB  44.0 °C  {:>16} NVIDIA H200",
+            "gpu{index}     300 W     12 J       50.0 %  3.00 GiB of 80.00 GiB    44.0 °C  {:>16} NVIDIA H200",
             "██"
         )
     };
