@@ -218,6 +218,11 @@ impl ReportBuilder {
                 }
             }
         }
+        let ids: Vec<String> = runs.iter().map(read::Run::id).collect();
+        for run in &mut runs {
+            let id = run.id();
+            run.shares_id = ids.iter().filter(|known| **known == id).count() > 1;
+        }
         let title = match (self.title, runs.as_slice()) {
             (_, []) => return Err(ReportError::NoFolder),
             (Some(title), _) => title,

@@ -219,3 +219,17 @@ fn another_programs_folder_gives_what_can_be_read() {
     let report = says(&folder, "`metrics.json` is not such a table");
     assert_eq!(report.runs(), 1);
 }
+
+#[test]
+fn two_runs_with_one_id_are_told_apart_by_their_folders() {
+    let base = tempfile::tempdir().unwrap();
+    let folders = ["one", "two"].map(|name| whole(&base.path().join(name)));
+    let report = Report::open(&folders).unwrap();
+    let csv = written(&report, Format::Csv);
+    for folder in &folders {
+        assert!(
+            csv.contains(&format!("tools-3b-q8 ({}),summary,total_tests,value,34", folder.display())),
+            "{csv}"
+        );
+    }
+}

@@ -22,6 +22,8 @@ use crate::{Options, ReportError, text};
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) folder: PathBuf,
+    /// Whether another run of the report has the same id.
+    pub(crate) shares_id: bool,
     pub(crate) row: LeaderboardRow,
     pub(crate) metadata: Attributes,
     pub(crate) cases: Vec<Case>,
@@ -105,6 +107,7 @@ impl Run {
             .collect();
         let mut run = Self {
             folder: folder.to_owned(),
+            shares_id: false,
             row,
             metadata: metadata.unwrap_or_default(),
             cases,
@@ -124,8 +127,13 @@ impl Run {
         Ok(run)
     }
 
-    /// What the run is called: its id, else its folder.
+    /// What the run is called: its id, else its folder; both when another run has the same id.
     pub(crate) fn name(&self) -> String {
+        let id = self.id();
+        if self.shares_id { format!("{id} ({})", text::line(&self.folder.display().to_string())) } else { id }
+    }
+
+    pub(crate) fn id(&self) -> String {
         let told = [
             Some(self.row.run_id.as_str()),
             self.told("run_id"),
@@ -308,8 +316,8 @@ impl Reader<'_> {
             0 => "power over time and energy by device are missing".to_owned(),
             rows => format!("what stands here of devices is from its first {rows} rows"),
         };
-        self.keep("metrics.json", &consequence, read);
-        if devices.is_empty() && self.first_error.is_none() {
+        let is_there = self.keep("metrics.json", &consequence, read).is_some();
+        if is_there && devices.is_empty() {
             self.notices.push(
                 "`metrics.json` has no row: power over time and energy by device are missing".to_owned(),
             );
