@@ -70,7 +70,9 @@ fn emitted(run: &Run) -> Option<String> {
     let (grams, cost) = (figures::inference_co2(run), figures::inference_cost(run));
     let known = [&grams, &cost].into_iter().filter(|figure| figure.value.is_some());
     let known: Vec<String> = known.map(Figure::text).collect();
-    (!known.is_empty()).then(|| format!("That is {}.", known.join(" and ")))
+    let modelled = run.row.inference_energy_j.is_none() && run.row.inference_energy_estimated_j.is_some();
+    let of = if modelled { ", of modelled energy" } else { "" };
+    (!known.is_empty()).then(|| format!("That is {}{of}.", known.join(" and ")))
 }
 
 /// The same energy as an electricity bill has it.

@@ -139,6 +139,29 @@ fn a_machine_without_sensors_says_why() {
 }
 
 #[test]
+fn a_device_that_gave_nothing_is_named_with_its_reason() {
+    let base = tempfile::tempdir().unwrap();
+    let report = says(
+        &whole(base.path()),
+        "DRAM (dram:0) gave neither power nor energy (denied: let the user read \
+         /sys/class/powercap/intel-rapl:0:0/energy_uj): it is in no sum",
+    );
+    assert!(written(&report, Format::Markdown).contains("| DRAM (dram:0) | – | – | – | – | – | – | – | – |"));
+}
+
+#[test]
+fn a_models_path_is_its_file() {
+    let base = tempfile::tempdir().unwrap();
+    let mut row = case("a");
+    row.model = Some("/home/somebody/models/tiny.gguf".to_owned());
+    let folder = results_only(base.path(), vec![row], &Cell::Null);
+    let csv = written(&Report::open([&folder]).unwrap(), Format::Csv);
+    assert!(csv.contains("bare,leaderboard,bare,model,tiny.gguf,"), "{csv}");
+    // In full only among what the run was made with.
+    assert!(csv.contains("bare,setup,model,value,/home/somebody/models/tiny.gguf,"), "{csv}");
+}
+
+#[test]
 fn an_estimate_is_called_one_and_not_added() {
     let base = tempfile::tempdir().unwrap();
     let mut row = case("a");

@@ -89,7 +89,7 @@ fn section(index: usize, run: &Run, is_one_of_several: bool, options: &Options) 
                 }
             }
             @if let Some(power) = timeline::power(&format!("{id}-power"), run) {
-                h3 { "Power and inferences" }
+                h3 { @if run.devices.total.is_empty() { "Inferences" } @else { "Power and inferences" } }
                 (power)
             }
             @let split = split::split(&format!("{id}-split"), run);
@@ -101,7 +101,7 @@ fn section(index: usize, run: &Run, is_one_of_several: bool, options: &Options) 
             @let distributions = distributions(&id, run);
             @if !distributions.is_empty() || find("latency").is_some() {
                 h3 { "Times and rates" }
-                @if !distributions.is_empty() { div.pictures { @for picture in distributions { (picture) } } }
+                @if !distributions.is_empty() { div.pictures.two { @for picture in distributions { (picture) } } }
                 (part(&id, find("latency")))
             }
             @if find("carbon").is_some() || find("cost").is_some() {
@@ -136,13 +136,11 @@ fn part(id: &str, found: Option<&Table>) -> Markup {
 /// Model, provider, hardware and time on a line.
 fn about(run: &Run) -> Markup {
     let row = &run.row;
-    let parts = [
-        row.model.as_deref().or_else(|| run.told("model")),
-        row.provider.as_deref(),
-        row.hardware.as_deref().or_else(|| run.told("hardware")),
-        run.status(),
-    ];
-    let mut known: Vec<String> = parts.into_iter().flatten().map(crate::text::line).collect();
+    let parts =
+        [row.provider.as_deref(), row.hardware.as_deref().or_else(|| run.told("hardware")), run.status()];
+    let model = row.model.as_deref().or_else(|| run.told("model")).map(tables::model_name);
+    let mut known: Vec<String> = model.into_iter().collect();
+    known.extend(parts.into_iter().flatten().map(crate::text::line));
     known.extend(row.timestamp.map(|time| {
         let text = time.to_string();
         text.get(..16).unwrap_or(&text).replace('T', " ") + " UTC"
@@ -250,6 +248,6 @@ fn policy() -> String {
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// `openssl dgst -sha256 -binary src/html/style.css | base64`. A browser names the right one when this is wrong.
-const STYLE_HASH: &str = "sha256-PQqHZIhpaflif+nG0xcsAwsF8YtcYFNK2izMUqxR3uM=";
+const STYLE_HASH: &str = "sha256-VnOB0QLWQeU2Bsk49lfpJq98anY8FCqoQe/10NNHJwI=";
 /// `openssl dgst -sha256 -binary src/html/script.js | base64`.
 const SCRIPT_HASH: &str = "sha256-6aKS7iEYWbnB9hiEGsAcOQHVTyy5VXKgzTKNXDf+xY8=";

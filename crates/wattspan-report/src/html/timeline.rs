@@ -51,7 +51,10 @@ pub(crate) fn power(id: &str, run: &Run) -> Option<Markup> {
     let points = series.at_most(TABLE_LINES);
     Some(html! {
         figure.picture.wide {
-            figcaption id=(title_id) { (title) span.remark { " all devices that count, " (what) " below" } }
+            figcaption id=(title_id) {
+                (title)
+                @if !series.is_empty() { span.remark { " all devices that count, " (what) " below" } }
+            }
             svg viewBox={ "0 0 " (WIDE) " " (at(height)) } role="img" aria-labelledby=(title_id)
                 aria-describedby={ (id) "-desc" } {
                 desc id={ (id) "-desc" } { (description) }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wattspan_dataset::MetricRow;
 
 use super::Series;
+use crate::text;
 
 /// All devices of a run.
 #[derive(Debug)]
@@ -205,6 +206,17 @@ impl Device {
     /// What it has used over the whole run, restarts of the collector included.
     pub(crate) fn counts(&self) -> Counts {
         self.before.plus(&self.latest)
+    }
+
+    /// Whether it gave neither power nor energy, and said why.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.power.is_empty() && self.counts().total.is_none() && self.absence.is_some()
+    }
+
+    /// The same as a sentence without its end.
+    pub(crate) fn why_silent(&self) -> String {
+        let reason = text::line(self.absence.as_deref().unwrap_or("no reason told"));
+        format!("{} gave neither power nor energy ({reason})", text::line(&self.title()))
     }
 
     /// What to call it where there is little room.

@@ -5,7 +5,6 @@ mod folder;
 mod series;
 mod spans;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use wattspan_core::{Cell, Table};
@@ -162,12 +161,8 @@ impl Run {
         if let Some(reason) = self.told("no_devices") {
             return text::line(reason);
         }
-        let absences: BTreeMap<&str, &str> = self
-            .devices
-            .iter()
-            .filter_map(|device| Some((device.absence.as_deref()?, device.id.as_str())))
-            .collect();
-        let mut reasons = absences.iter().map(|(reason, device)| format!("{device}: {}", text::line(reason)));
+        let silent = self.devices.iter().filter(|device| device.is_counted && device.is_silent());
+        let mut reasons = silent.map(Device::why_silent);
         match reasons.next() {
             Some(first) => reasons.fold(first, |all, next| format!("{all}; {next}")),
             None if self.all_remote() => "the model ran on a machine that was not measured here".to_owned(),
@@ -221,14 +216,10 @@ impl Run {
                 crate::number::show(coverage, None, crate::number::Unit::Ratio)
             ));
         }
-        for device in self.devices.iter().filter(|device| device.is_counted && device.power.is_empty()) {
-            if let (None, Some(absence)) = (device.counts().total, &device.absence) {
-                notices.push(format!(
-                    "{} is in no figure: {}",
-                    text::line(&device.title()),
-                    text::line(absence)
-                ));
-            }
+        // Where nothing was measured at all, that has been told with its reasons.
+        if self.row.inference_energy_j.is_some() {
+            let silent = self.devices.iter().filter(|device| device.is_counted && device.is_silent());
+            notices.extend(silent.map(|device| format!("{}: it is in no sum", device.why_silent())));
         }
         if self.devices.partial > 0 {
             notices.push(format!(

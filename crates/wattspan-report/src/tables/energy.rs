@@ -31,7 +31,9 @@ pub(crate) fn energy(run: &Run) -> Table {
             device.absence.as_deref(),
         ));
     }
-    if table.lines.is_empty() {
+    // Nothing but dashes says less than the notice that nothing was measured.
+    if run.devices.iter().all(|device| device.counts().total.is_none()) {
+        table.lines.clear();
         return table;
     }
     let total = "All that count".to_owned();

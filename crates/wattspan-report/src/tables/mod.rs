@@ -43,6 +43,13 @@ pub(crate) fn of_run(run: &Run, options: &Options) -> Vec<Table> {
     .collect()
 }
 
+/// A model's name. Of a file's path its last part: where it lies on the machine tells nobody anything.
+pub(crate) fn model_name(model: &str) -> String {
+    let is_path = model.starts_with(['/', '\\', '.', '~']) || model.contains(":\\");
+    let name = if is_path { model.rsplit(['/', '\\']).find(|part| !part.is_empty()) } else { None };
+    text::line(name.unwrap_or(model))
+}
+
 /// A value of the metadata as text on a line.
 pub(crate) fn value_text(cell: &Cell) -> String {
     match cell {

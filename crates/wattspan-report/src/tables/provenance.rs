@@ -132,6 +132,7 @@ pub(crate) fn setup(run: &Run) -> Table {
     let row = &run.row;
     for (key, value) in [
         ("folder", Some(run.folder.display().to_string())),
+        ("model", row.model.clone()),
         ("dataset_used", row.dataset_used.clone()),
         ("suite_version", row.suite_version.clone()),
         ("pass_rule", row.pass_rule.clone()),

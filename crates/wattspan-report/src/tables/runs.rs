@@ -38,7 +38,7 @@ pub(crate) fn runs(runs: &[Run]) -> Table {
             run.name(),
             vec![
                 Content::Text(run.name()),
-                told(row.model.as_deref().or_else(|| run.told("model"))),
+                Content::text(row.model.as_deref().or_else(|| run.told("model")).map(super::model_name)),
                 told(row.provider.as_deref()),
                 told(row.hardware.as_deref().or_else(|| run.told("hardware"))),
                 told(run.status()),
@@ -73,6 +73,7 @@ pub(crate) fn comparison(table: &Table) -> Vec<(usize, Column, &'static str)> {
         ("tokens_per_second", "more is better"),
         ("success_rate", "more is better"),
         ("inference_energy_j", "of all cases"),
+        ("inference_energy_estimated_j", "of all cases"),
         ("duration_p50_ms", "less is better"),
         ("inference_co2_g", "of all cases"),
     ];
