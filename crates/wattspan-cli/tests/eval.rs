@@ -144,6 +144,38 @@ fn ctrl_c_keeps_what_is_done_and_the_same_run_id_goes_on() {
     assert_eq!(ids.len(), 3, "{ids:?}");
 }
 
+#[test]
+fn a_killed_run_goes_on_and_asks_nothing_twice() {
+    let bench = Bench::new(&[FRANCE, PERU, NORWAY]);
+    let mut child = start(&mut bench.eval(&["--run-id", "run-1"]));
+    // France is answered and stored; Peru is thought about.
+    while !journal(&bench).contains("france") || bench.asked() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    assert_ne!(finish(child).code, Some(0));
+
+    bench.gate.open();
+    let ended = run(&mut bench.eval(&["--run-id", "run-1", "--json"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let told = ended.json();
+    assert_eq!(told["leaderboard"]["successful_tests"], 3, "{told}");
+    let results = table(told["folder"].as_str().unwrap().as_ref(), "results.json");
+    let mut ids: Vec<&str> =
+        results.as_array().unwrap().iter().map(|row| row["task_id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["france", "norway", "peru"]);
+    let twice = bench.server.requests().iter().filter(|request| request.text().contains("France")).count();
+    // The trace comes after the result: a run that was killed between the two asks once more.
+    assert!(twice == told["made"].as_u64().unwrap().saturating_sub(2) as usize + 1, "{twice}: {told}");
+}
+
+/// What a run has written so far.
+fn journal(bench: &Bench) -> String {
+    let runs = std::fs::read_dir(bench.path("runs")).into_iter().flatten().filter_map(Result::ok);
+    runs.filter_map(|run| std::fs::read_to_string(run.path().join("journal.ndjson")).ok()).collect()
+}
+
 #[cfg(unix)]
 #[test]
 fn a_second_signal_ends_it_at_once() {
