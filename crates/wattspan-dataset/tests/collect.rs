@@ -7,11 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use common::{gpu_row, run};
 use wattspan_core::{
-    Begin, Bytes, Celsius, Cost, Device, DeviceId, DeviceKind, DeviceSample, DeviceShare, ElectricityPrice,
-    Emissions, EnergyRange, Estimate, Facts, GapReason, Grams, GramsPerKwh, InferenceEnergy, InferenceId,
-    InferenceRecord, Intensity, IntensitySource, IntervalEnergy, Joules, Method, MonoTime, Place,
-    PriceSource, Provenance, Ratio, Reading, RecordSink, SampleSink, SampleTick, SettleReason, Settlement,
-    StateEnergy, TokenPrice, TraceRef, Uncertainty, Usd, UsdPerKwh, Vendor, Watts, Workload,
+    Begin, Boundary, Bytes, Celsius, Cost, Device, DeviceId, DeviceKind, DeviceSample, DeviceShare,
+    ElectricityPrice, Emissions, EnergyRange, Estimate, Facts, GapReason, Grams, GramsPerKwh,
+    InferenceEnergy, InferenceId, InferenceRecord, Intensity, IntensitySource, IntervalEnergy, Joules,
+    Method, MonoTime, Place, PriceSource, Provenance, Ratio, Reading, RecordSink, SampleSink, SampleTick,
+    SettleReason, Settlement, StateEnergy, TokenPrice, TraceRef, Uncertainty, Usd, UsdPerKwh, Vendor, Watts,
+    Workload,
 };
 use wattspan_dataset::{
     LeaderboardRow, MetricCollector, MetricRow, ResultCollector, ResultRow, RunAggregate,
@@ -189,6 +190,28 @@ fn a_case_is_the_sum_of_its_inferences_and_no_other() {
     assert_eq!((row.co2_emissions_g, row.cost_usd), (Some(1.0), Some(0.5)));
     assert_eq!(row.time_to_first_token_ms, Some(20.0));
     assert_eq!(sink.take(&[1; 16]), None);
+}
+
+#[test]
+fn a_case_says_what_its_grams_and_dollars_cover() {
+    let within = |boundaries: &[Option<Boundary>]| {
+        let sink = ResultCollector::default();
+        for boundary in boundaries {
+            let mut record = record(1, (1, 1), 1);
+            record.settlement.emissions.as_mut().unwrap().boundary = *boundary;
+            record.settlement.cost.as_mut().unwrap().boundary = Some(Boundary::Device);
+            sink.record(&record);
+        }
+        let mut row = ResultRow::default();
+        sink.take(&[1; 16]).unwrap().apply(&mut row);
+        assert_eq!(row.cost_boundary.as_deref(), Some("device"));
+        row.carbon_boundary
+    };
+    let (host, facility) = (Some(Boundary::Host), Some(Boundary::Facility));
+    assert_eq!(within(&[facility, facility]).as_deref(), Some("facility"));
+    assert_eq!(within(&[host, facility, host]).as_deref(), Some("mixed"));
+    assert_eq!(within(&[host, None]).as_deref(), Some("mixed"));
+    assert_eq!(within(&[None]), None);
 }
 
 #[test]

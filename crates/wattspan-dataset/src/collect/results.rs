@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
-use wattspan_core::{DeviceKind, InferenceRecord, Joules, Method, RecordSink, Workload};
+use wattspan_core::{Boundary, DeviceKind, InferenceRecord, Joules, Method, RecordSink, Workload};
 
 use super::lock;
 use crate::ResultRow;
@@ -33,8 +33,10 @@ pub struct CaseTotals {
     idle: Idle,
     estimated: Option<Joules>,
     grams: Option<f64>,
+    grams_within: Within,
     intensity: Option<Intensity>,
     cost: Option<f64>,
+    cost_within: Within,
     cost_source: Option<String>,
     settle_reason: Option<&'static str>,
 }
@@ -45,6 +47,33 @@ struct Intensity {
     zone: Option<String>,
     source: String,
     kind: &'static str,
+}
+
+/// What sums cover, when all of their parts cover the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Within {
+    #[default]
+    Nothing,
+    One(Option<Boundary>),
+    Mixed,
+}
+
+impl Within {
+    fn add(&mut self, boundary: Option<Boundary>) {
+        *self = match *self {
+            Self::Nothing => Self::One(boundary),
+            Self::One(known) if known == boundary => Self::One(known),
+            _ => Self::Mixed,
+        };
+    }
+
+    fn name(self) -> Option<String> {
+        match self {
+            Self::Nothing | Self::One(None) => None,
+            Self::One(Some(boundary)) => Some(boundary.as_str().to_owned()),
+            Self::Mixed => Some("mixed".to_owned()),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,6 +105,7 @@ impl CaseTotals {
         self.add_energy(record);
         if let Some(emissions) = &settlement.emissions {
             *self.grams.get_or_insert_default() += emissions.total.grams();
+            self.grams_within.add(emissions.boundary);
             self.intensity = Some(Intensity {
                 grams_per_kwh: emissions.intensity.value.grams_per_kwh(),
                 zone: emissions.intensity.zone.as_deref().map(str::to_owned),
@@ -85,6 +115,7 @@ impl CaseTotals {
         }
         if let Some(cost) = &settlement.cost {
             *self.cost.get_or_insert_default() += cost.total.usd();
+            self.cost_within.add(cost.boundary);
             let same = self.cost_source.as_deref().is_none_or(|known| known == cost.source.as_ref());
             self.cost_source = Some(if same { cost.source.as_ref() } else { "mixed" }.to_owned());
         }
@@ -158,7 +189,9 @@ impl CaseTotals {
         row.carbon_zone = self.intensity.as_ref().and_then(|found| found.zone.clone());
         row.carbon_source = self.intensity.as_ref().map(|found| found.source.clone());
         row.carbon_kind = self.intensity.as_ref().map(|found| found.kind.to_owned());
+        row.carbon_boundary = self.grams_within.name();
         row.cost_usd = self.cost;
+        row.cost_boundary = self.cost_within.name();
         row.cost_source.clone_from(&self.cost_source);
         row.settle_reason = self.settle_reason.map(str::to_owned);
     }

@@ -120,8 +120,12 @@ records! {
         carbon_source: Option<String>,
         /// `average` or `marginal`.
         carbon_kind: Option<String>,
+        /// What the emissions cover: `device`, `host` or `facility`; `mixed` where the inferences' differ.
+        carbon_boundary: Option<String>,
         /// Where the cost comes from: `electricity`, `price_book`, … .
         cost_source: Option<String>,
+        /// What the electricity in the cost covers, as `carbon_boundary`.
+        cost_boundary: Option<String>,
         /// Why energy was settled when it was; of the last inference.
         settle_reason: Option<String>,
     }
