@@ -51,10 +51,13 @@ fn sure(run: &Run) -> Option<String> {
     let mut parts = Vec::new();
     if measured > 0 {
         let method = row.energy_method.as_deref().map_or_else(|| "in some way".to_owned(), method_words);
-        parts.push(format!("{} of {} cases were measured, {method}", measured, row.total_tests));
+        parts.push(format!("{measured} of {} cases were measured, {method}", row.total_tests));
     }
     if estimated > 0 {
-        parts.push(format!("{estimated} have nothing but a model's figure, which is in no sum"));
+        parts.push(format!(
+            "{estimated} {} nothing but a model's figure, which is in no sum",
+            if estimated == 1 { "has" } else { "have" }
+        ));
     }
     if unknown > 0 && unknown < row.total_tests {
         parts.push(format!("of {unknown} nothing is known"));

@@ -66,13 +66,18 @@ impl TimeScale {
         let rough = active as f64 / 1e9 / about.max(1) as f64;
         let step =
             STEPS.into_iter().find(|step| *step >= rough).unwrap_or_else(|| (rough / DAY).ceil() * DAY);
+        let apart = self.parts.last().map_or(0.0, |last| last.3) / about.max(1) as f64 * 0.4;
         let mut ticks = Vec::new();
         for (begin, end, ..) in &self.parts {
             let since = |time: u64| (time - self.begin) as f64 / 1e9;
             let mut tick = (since(*begin) / step).ceil() * step;
             while tick <= since(*end) + 1e-9 && ticks.len() < 4 * about {
                 let time = self.begin.saturating_add((tick * 1e9) as u64);
-                ticks.push((self.place(time), clock(tick, step)));
+                let place = self.place(time);
+                // Behind a pause that was cut short two ticks may be too close to be read.
+                if ticks.last().is_none_or(|(last, _): &(f64, String)| place - last >= apart) {
+                    ticks.push((place, clock(tick, step)));
+                }
                 tick += step;
             }
         }
