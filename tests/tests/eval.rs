@@ -236,7 +236,9 @@ fn near(one: f64, other: f64) {
 #[test]
 fn a_model_in_this_process_is_evaluated_too() {
     use wattspan_dataset::JsonDataset;
-    use wattspan_eval::{Case, Cases, Evaluation, Generation, LlamaCppTarget, Recorder, Stop, run_evaluation};
+    use wattspan_eval::{
+        Case, Cases, Evaluation, Generation, LlamaCppTarget, Recorder, Stop, run_evaluation,
+    };
     use wattspan_llama_cpp::{Model, ModelOptions, Prompt, SessionOptions};
 
     let recorder = Recorder::new(&RunId::new("in-process").unwrap());
