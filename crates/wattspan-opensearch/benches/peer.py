@@ -19,6 +19,13 @@ package.__path__ = list(spec.submodule_search_locations)
 sys.modules["smoltrace"] = package
 from smoltrace.exporters.opensearch import OpenSearchExporter
 
+# On a busy machine a request takes longer than the client's ten seconds, and then the exporter gives up.
+import functools
+
+import opensearchpy
+
+opensearchpy.OpenSearch = functools.partial(opensearchpy.OpenSearch, timeout=300)
+
 flat_results = [
     {
         "model": "a-model-Q4_K_M.gguf", "evaluation_date": "2026-12-01T21:46:38.000000", "task_id": f"task_{i}",

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use reqwest::Method;
 use wattspan_core::RunId;
 
@@ -27,13 +28,21 @@ pub(crate) type Notify = Box<dyn FnMut(&Progress) + Send>;
 /// Documents as they will be sent: for each an action, its text, and where it ends.
 #[derive(Default)]
 struct Waiting {
-    body: Vec<u8>,
+    body: Lines,
     ends: Vec<usize>,
     /// Hashes of what is in it.
     known: HashSet<u64>,
     hasher: RandomState,
     /// When the first came.
     since: Option<Instant>,
+}
+
+/// Text that is added to, and shared with a request without a copy.
+#[derive(Default)]
+struct Lines {
+    text: Vec<u8>,
+    /// Instead of the other while there is one.
+    shared: Option<Bytes>,
 }
 
 impl Queue {
@@ -46,10 +55,17 @@ impl Queue {
         }
     }
 
+    /// A document's name here.
+    pub(crate) fn key(&self, index: &str, id: &str) -> u64 {
+        self.waiting.hasher.hash_one((index, id))
+    }
+
     /// Whether to [flush](Self::flush) before the next document: there are enough, or the same one waits already. Of two
     /// versions the later one must win also when the server takes the earlier one only at its second try.
-    pub(crate) fn is_full(&self, index: &str, id: &str) -> bool {
-        self.is_ripe() || self.waiting.known.contains(&self.waiting.hasher.hash_one((index, id)))
+    pub(crate) fn is_full(&self, next: u64) -> bool {
+        self.waiting.body.len() >= self.bounds.bytes
+            || self.waiting.ends.len() >= self.bounds.documents
+            || self.waiting.known.contains(&next)
     }
 
     /// Whether there are enough, or the first has waited long enough.
@@ -60,12 +76,14 @@ impl Queue {
     }
 
     /// Adds a document: `write` appends its lines, each with its end.
-    pub(crate) fn push(&mut self, index: &str, id: &str, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn push(&mut self, key: u64, write: impl FnOnce(&mut Vec<u8>)) {
         let waiting = &mut self.waiting;
-        waiting.known.insert(waiting.hasher.hash_one((index, id)));
+        waiting.known.insert(key);
         waiting.since.get_or_insert_with(Instant::now);
-        write(&mut waiting.body);
-        waiting.ends.push(waiting.body.len());
+        let body = waiting.body.open();
+        write(body);
+        let end = body.len();
+        waiting.ends.push(end);
         self.progress.taken += 1;
     }
 
@@ -76,12 +94,9 @@ impl Queue {
         let mut most = usize::MAX;
         while !self.waiting.ends.is_empty() {
             let count = most.min(self.waiting.ends.len());
-            let request = Request {
-                operation: STORE,
-                method: Method::POST,
-                path: BULK,
-                body: Body::Lines(self.waiting.first(count)),
-            };
+            let lines = self.waiting.first(count);
+            let request =
+                Request { operation: STORE, method: Method::POST, path: BULK, body: Body::Lines(&lines) };
             let trouble = match client.once(&request).await {
                 Err(error) => Some(error),
                 Ok(answer) => {
@@ -191,20 +206,20 @@ impl Queue {
 
 impl Waiting {
     /// The lines of the first so many documents.
-    fn first(&self, count: usize) -> &[u8] {
+    fn first(&mut self, count: usize) -> Bytes {
         let end = count.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);
-        &self.body[..end]
+        self.body.share().slice(..end)
     }
 
     fn document(&self, index: usize) -> &[u8] {
         let begin = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.body[begin..self.ends[index]]
+        &self.body.bytes()[begin..self.ends[index]]
     }
 
     /// Keeps those of the first `count` that `left` names, and all behind them.
     fn keep(&mut self, left: &[usize], count: usize) {
         if left.is_empty() && count == self.ends.len() {
-            self.body.clear();
+            self.body.open().clear();
             self.ends.clear();
             self.known.clear();
             self.since = None;
@@ -216,8 +231,30 @@ impl Waiting {
             ends.push(body.len());
         }
         // Hashes of those that left stay until all have: they cost no more than an early request.
-        self.body = body;
+        self.body = Lines { text: body, shared: None };
         self.ends = ends;
+    }
+}
+
+impl Lines {
+    fn bytes(&self) -> &[u8] {
+        self.shared.as_deref().unwrap_or(&self.text)
+    }
+
+    fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
+    /// To be added to. A copy only while a request still has it.
+    fn open(&mut self) -> &mut Vec<u8> {
+        if let Some(shared) = self.shared.take() {
+            self.text = Vec::from(shared);
+        }
+        &mut self.text
+    }
+
+    fn share(&mut self) -> Bytes {
+        self.shared.get_or_insert_with(|| Bytes::from(std::mem::take(&mut self.text))).clone()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ring::digest::{SHA256, digest};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use wattspan_core::{Cell, Row, RunId, Table};
 use wattspan_dataset::{Column, ColumnType, columns};
 
@@ -56,29 +56,16 @@ fn hash(bytes: &[u8]) -> String {
 
 /// Appends the two lines of a document: what to do with it, and itself. The same id replaces what is there.
 pub(crate) fn put(to: &mut Vec<u8>, table: Table, index: &str, id: &str, row: &Row) {
-    action(to, r#"{"index":{"_index":"#, index, id, "}}\n");
-    append(to, &Document { row, columns: columns(table), absent: Absent::Null });
+    action(to, br#"{"index":{"_index":"#, index, id, b"}}\n");
+    cells(to, &row.0, columns(table), &[]);
     to.push(b'\n');
 }
 
 /// The same for a row of the leaderboard, which is made or changed: what others have written into it stays.
 pub(crate) fn upsert(to: &mut Vec<u8>, index: &str, id: &str, row: &Row) {
-    action(to, r#"{"update":{"_index":"#, index, id, ",\"retry_on_conflict\":3}}\n{\"doc\":");
-    append(to, &Document { row, columns: columns(Table::Leaderboard), absent: Absent::LeftOut(&OTHERS) });
+    action(to, br#"{"update":{"_index":"#, index, id, b",\"retry_on_conflict\":3}}\n{\"doc\":");
+    cells(to, &row.0, columns(Table::Leaderboard), &OTHERS);
     to.extend_from_slice(b",\"doc_as_upsert\":true}\n");
-}
-
-fn action(to: &mut Vec<u8>, begin: &str, index: &str, id: &str, end: &str) {
-    to.extend_from_slice(begin.as_bytes());
-    append(to, &index);
-    to.extend_from_slice(br#","_id":"#);
-    append(to, &id);
-    to.extend_from_slice(end.as_bytes());
-}
-
-fn append(to: &mut Vec<u8>, value: &impl Serialize) {
-    // A vector takes every write, and cells and texts always have a form in JSON: there is nothing that can fail.
-    let _ = serde_json::to_writer(to, value);
 }
 
 /// Columns of the leaderboard that people or other exports fill in.
@@ -93,88 +80,129 @@ const OTHERS: [&str; 8] = [
     "metrics_dataset",
 ];
 
-struct Document<'a> {
-    row: &'a Row,
+fn action(to: &mut Vec<u8>, begin: &[u8], index: &str, id: &str, end: &[u8]) {
+    to.extend_from_slice(begin);
+    text(to, index);
+    to.extend_from_slice(br#","_id":"#);
+    text(to, id);
+    to.extend_from_slice(end);
+}
+
+/// Named cells as an object, with what their columns are, which decides what a server can take. Absent ones of the names in
+/// `left_out` are left out, others are null.
+///
+/// By hand rather than through `Serialize`: names of columns need no look for what to escape, and rows are mostly names.
+fn cells(
+    to: &mut Vec<u8>,
+    cells: &[(Cow<'static, str>, Cell)],
     columns: &'static [Column],
-    absent: Absent,
-}
-
-#[derive(Clone, Copy)]
-enum Absent {
-    Null,
-    /// These are left out, others are null.
-    LeftOut(&'static [&'static str]),
-}
-
-impl Serialize for Document<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let is_left_out = |name: &str, cell: &Cell| match self.absent {
-            Absent::Null => false,
-            Absent::LeftOut(names) => *cell == Cell::Null && names.contains(&name),
-        };
-        serializer.collect_map(
-            shaped(&self.row.0, self.columns).filter(|(name, value)| !is_left_out(name, value.cell)),
-        )
-    }
-}
-
-/// Cells with what their columns are, which decides what a server can take.
-fn shaped<'a>(
-    cells: &'a [(Cow<'static, str>, Cell)],
-    columns: &'static [Column],
-) -> impl Iterator<Item = (&'a str, Shaped<'a>)> {
-    cells.iter().enumerate().map(|(index, (name, cell))| {
+    left_out: &[&str],
+) {
+    let mut before = b'{';
+    for (index, (name, cell)) in cells.iter().enumerate() {
         // Rows come in the columns' order: the look-up is for those of other hands.
         let column = columns
             .get(index)
             .filter(|column| column.name == name)
             .or_else(|| columns.iter().find(|column| column.name == name));
-        (name.as_ref(), Shaped { cell, kind: column.map(|column| column.kind) })
-    })
-}
-
-struct Shaped<'a> {
-    cell: &'a Cell,
-    kind: Option<ColumnType>,
-}
-
-impl Serialize for Shaped<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match (self.cell, self.kind) {
-            (Cell::Map(cells), Some(ColumnType::Struct(parts))) => {
-                serializer.collect_map(shaped(cells, parts))
-            }
-            (Cell::List(cells), Some(ColumnType::List(item))) => {
-                serializer.collect_seq(cells.iter().map(|cell| Shaped { cell, kind: Some(*item) }))
-            }
-            (Cell::Map(_), Some(ColumnType::Map)) => Flat(self.cell).serialize(serializer),
-            (cell, _) => cell.serialize(serializer),
+        if *cell == Cell::Null && left_out.contains(&name.as_ref()) {
+            continue;
         }
+        to.push(before);
+        before = b',';
+        match column {
+            Some(column) => {
+                to.push(b'"');
+                to.extend_from_slice(column.name.as_bytes());
+                to.push(b'"');
+            }
+            None => text(to, name),
+        }
+        to.push(b':');
+        value(to, cell, column.map(|column| column.kind));
+    }
+    end(to, before, *b"{}");
+}
+
+fn value(to: &mut Vec<u8>, cell: &Cell, kind: Option<ColumnType>) {
+    match (cell, kind) {
+        (Cell::Null, _) => to.extend_from_slice(b"null"),
+        (Cell::Text(content), _) => text(to, content),
+        (Cell::List(items), kind) => {
+            let item = match kind {
+                Some(ColumnType::List(item)) => Some(*item),
+                _ => None,
+            };
+            list(to, items.iter(), |to, cell| value(to, cell, item));
+        }
+        (Cell::Map(parts), Some(ColumnType::Struct(columns))) => cells(to, parts, columns, &[]),
+        (Cell::Map(_), Some(ColumnType::Map)) => flat(to, cell),
+        (Cell::Map(parts), _) => cells(to, parts, &[], &[]),
+        (Cell::Bool(_) | Cell::Int(_) | Cell::Float(_), _) => json(to, cell),
     }
 }
 
 /// What stands in a flat object: no nulls, which some versions refuse there, and no text that is too long for a term.
-struct Flat<'a>(&'a Cell);
-
-impl Serialize for Flat<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Cell::Map(cells) => serializer.collect_map(
-                cells.iter().filter(|(_, cell)| !is_absent(cell)).map(|(name, cell)| (name, Flat(cell))),
-            ),
-            // 2.12 and 2.13 refuse lists of objects in a flat object (opensearch-project/OpenSearch#13184): as JSON text
-            // they can be read by all.
-            Cell::List(cells) if cells.iter().any(|cell| matches!(cell, Cell::Map(_) | Cell::List(_))) => {
-                let text = serde_json::to_string(self.0).map_err(serde::ser::Error::custom)?;
-                serializer.serialize_str(&cut(&text))
+fn flat(to: &mut Vec<u8>, cell: &Cell) {
+    match cell {
+        Cell::Map(parts) => {
+            let mut before = b'{';
+            for (name, cell) in parts.iter().filter(|(_, cell)| !is_absent(cell)) {
+                to.push(before);
+                before = b',';
+                text(to, name);
+                to.push(b':');
+                flat(to, cell);
             }
-            Cell::List(cells) => {
-                serializer.collect_seq(cells.iter().filter(|cell| !is_absent(cell)).map(Flat))
-            }
-            Cell::Text(text) => serializer.serialize_str(&cut(text)),
-            cell => cell.serialize(serializer),
+            end(to, before, *b"{}");
         }
+        // 2.12 and 2.13 refuse lists of objects in a flat object (opensearch-project/OpenSearch#13184): as JSON text they
+        // can be read by all.
+        Cell::List(items) if items.iter().any(|item| matches!(item, Cell::Map(_) | Cell::List(_))) => {
+            let mut inner = Vec::new();
+            value(&mut inner, cell, None);
+            text(to, &cut(&String::from_utf8_lossy(&inner)));
+        }
+        Cell::List(items) => list(to, items.iter().filter(|cell| !is_absent(cell)), flat),
+        Cell::Text(content) => text(to, &cut(content)),
+        cell => json(to, cell),
     }
+}
+
+fn list<'a>(
+    to: &mut Vec<u8>,
+    items: impl Iterator<Item = &'a Cell>,
+    mut write: impl FnMut(&mut Vec<u8>, &Cell),
+) {
+    let mut before = b'[';
+    for item in items {
+        to.push(before);
+        before = b',';
+        write(to, item);
+    }
+    end(to, before, *b"[]");
+}
+
+/// Closes an object or list, which is not even open when nothing is in it.
+fn end(to: &mut Vec<u8>, before: u8, brackets: [u8; 2]) {
+    to.extend_from_slice(if before == b',' { &brackets[1..] } else { &brackets });
+}
+
+fn text(to: &mut Vec<u8>, text: &str) {
+    // Counted without a branch for each byte, so that many are looked at together. (RFC 8259, section 7.)
+    let escapes: usize =
+        text.bytes().map(|byte| usize::from(byte < 0x20 || byte == b'"' || byte == b'\\')).sum();
+    if escapes > 0 {
+        return json(to, &text);
+    }
+    to.push(b'"');
+    to.extend_from_slice(text.as_bytes());
+    to.push(b'"');
+}
+
+fn json(to: &mut Vec<u8>, value: &impl Serialize) {
+    // A vector takes every write, and cells and texts always have a form in JSON: there is nothing that can fail.
+    let _ = serde_json::to_writer(to, value);
 }
 
 fn is_absent(cell: &Cell) -> bool {

@@ -24,7 +24,7 @@
 //!
 //! # Limits
 //! The sink's methods need a Tokio runtime with I/O and time. At least OpenSearch 2.7 or Elasticsearch 8; not OpenSearch
-//! Serverless, which has neither `GET /` nor ids of one's own everywhere. One bulk request is in memory (4 MiB unless set).
+//! Serverless, which has neither `GET /` nor ids of one's own everywhere. One bulk request is in memory (2 MiB unless set).
 //!
 //! # Features
 //! | feature | what it adds |

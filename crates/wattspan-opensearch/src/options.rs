@@ -42,7 +42,8 @@ pub struct Options {
 pub(crate) struct Bulk {
     pub(crate) bytes: usize,
     pub(crate) documents: usize,
-    pub(crate) gzip: bool,
+    /// Where it was not said: for other machines only.
+    pub(crate) gzip: Option<bool>,
 }
 
 /// How patient an export is.
@@ -77,7 +78,7 @@ impl Default for Options {
             allow_insecure_remote: false,
             prefix: "smoltrace".to_owned(),
             refused: PathBuf::from("."),
-            bulk: Bulk { bytes: BYTES, documents: DOCUMENTS, gzip: true },
+            bulk: Bulk { bytes: BYTES, documents: DOCUMENTS, gzip: None },
             retry: Retry::default(),
             #[cfg(feature = "aws")]
             aws: None,
@@ -166,7 +167,7 @@ impl Options {
         self
     }
 
-    /// Bounds of a bulk request before compression: 4 MiB and 2 000 documents unless set. A document that is larger goes
+    /// Bounds of a bulk request before compression: 2 MiB and 2 000 documents unless set. A document that is larger goes
     /// alone. As much is in memory.
     pub fn bulk(mut self, bytes: usize, documents: usize) -> Self {
         self.bulk.bytes = bytes.max(1);
@@ -174,9 +175,9 @@ impl Options {
         self
     }
 
-    /// Whether bulk requests are compressed: yes unless turned off.
+    /// Whether bulk requests are compressed: unless set, those to another machine are.
     pub fn gzip(mut self, on: bool) -> Self {
-        self.bulk.gzip = on;
+        self.bulk.gzip = Some(on);
         self
     }
 
@@ -362,7 +363,7 @@ fn decoded(text: &str) -> String {
 
 const PASSWORD: &str = "OPENSEARCH_PASSWORD";
 /// Well below a server's `http.max_content_length` of 100 MB, and of 10 MiB on small Amazon instances.
-const BYTES: usize = 4 << 20;
+const BYTES: usize = 2 << 20;
 const DOCUMENTS: usize = 2_000;
 /// A whole name has at most 255 bytes; this leaves room for table and time.
 const LONGEST_PREFIX: usize = 128;

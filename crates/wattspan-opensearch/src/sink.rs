@@ -123,15 +123,16 @@ impl OpenSearchSink {
         for row in rows {
             let id = document::id(&run.id, table, row);
             let index = run.indexes.of(table);
-            if run.queue.is_full(index, &id) {
+            let key = run.queue.key(index, &id);
+            if run.queue.is_full(key) {
                 run.queue.flush(&self.client, &mut self.notify).await?;
             }
             if table == Table::Leaderboard {
                 run.has_row = true;
                 let row = run.indexes.beside(row.clone());
-                run.queue.push(index, &id, |to| document::upsert(to, index, &id, &row));
+                run.queue.push(key, |to| document::upsert(to, index, &id, &row));
             } else {
-                run.queue.push(index, &id, |to| document::put(to, table, index, &id, row));
+                run.queue.push(key, |to| document::put(to, table, index, &id, row));
             }
         }
         if run.queue.is_ripe() {
@@ -145,7 +146,8 @@ impl OpenSearchSink {
         run.queue.flush(&self.client, &mut self.notify).await?;
         let row = run.indexes.beside(about(&run.id, metadata, run.has_row));
         let (index, id) = (&run.indexes.leaderboard, run.id.as_str());
-        run.queue.push(index, id, |to| document::upsert(to, index, id, &row));
+        let key = run.queue.key(index, id);
+        run.queue.push(key, |to| document::upsert(to, index, id, &row));
         run.queue.flush(&self.client, &mut self.notify).await?;
         run.is_finished = true;
         run.queue.refused.sync().map_err(|error| Error::File {

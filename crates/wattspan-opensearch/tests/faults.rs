@@ -361,7 +361,8 @@ async fn a_storm_of_refusals_and_lost_answers_loses_nothing_and_stores_nothing_t
             _ => proxied(&address, request),
         }
     });
-    let mut sink = OpenSearchSink::new(options(&proxy.url("")).bulk(1 << 20, 7)).unwrap().begun(begun());
+    let options = options(&proxy.url("")).bulk(1 << 20, 7).gzip(true);
+    let mut sink = OpenSearchSink::new(options).unwrap().begun(begun());
     sink.create(&run_id()).await.unwrap();
     sink.write(Table::Results, &rows(result, 0..100)).await.unwrap();
     sink.write(Table::Metrics, &rows(metric, 0..300)).await.unwrap();

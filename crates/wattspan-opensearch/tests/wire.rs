@@ -58,7 +58,8 @@ async fn requests() -> Vec<StubRequest> {
     });
     let recorded = recorded();
     // One bulk request for each table, as there.
-    let mut sink = OpenSearchSink::new(options(&server.url("")).bulk(1 << 20, 2)).unwrap().begun(begun());
+    let mut sink =
+        OpenSearchSink::new(options(&server.url("")).bulk(1 << 20, 2).gzip(true)).unwrap().begun(begun());
     sink.create(&RunId::new("golden-run-0001").unwrap()).await.unwrap();
     let rows =
         |name, make: fn(&Value) -> Row| documents(&recorded, name).0.iter().map(make).collect::<Vec<_>>();
