@@ -39,11 +39,9 @@ pub(crate) fn eval(args: &EvalArgs) -> Result<u8, Failure> {
     to.map_or(Ok(()), |to| args.ends.check(to))?;
     let config = config(args)?;
 
-    let located = Arc::new(Located::new(&config));
-    let mut recorder = Recorder::builder(&run).service("wattspan-eval").prices(located.clone());
-    if located.knows_intensity() {
-        recorder = recorder.intensity(located.clone());
-    }
+    let located = Arc::new(Located::default());
+    let mut recorder =
+        Recorder::builder(&run).service("wattspan-eval").prices(located.clone()).intensity(located.clone());
     if let Some(every) = args.written.interval {
         recorder = recorder.every(every);
     }
@@ -54,7 +52,7 @@ pub(crate) fn eval(args: &EvalArgs) -> Result<u8, Failure> {
         .span_exporter(recorder.span_exporter())
         .start()
         .map_err(|error| start_failure(&error))?;
-    located.is_at(wattspan.place());
+    located.is_at(&wattspan);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =

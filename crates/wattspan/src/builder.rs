@@ -197,10 +197,14 @@ impl WattspanBuilder {
         for sink in self.record_sinks {
             monitor = monitor.record_sink(sink);
         }
-        monitor = setup::with_money(monitor, &config, self.prices)?;
-        match self.intensity {
-            Some(source) => monitor = monitor.intensity(source),
-            None => monitor = setup::with_intensity(monitor, &config)?,
+        monitor = setup::with_money(monitor, &config)?;
+        let prices = self.prices.map_or_else(|| setup::prices(&config), |given| Ok(Some(given)))?;
+        let intensity = self.intensity.map_or_else(|| setup::intensity(&config), |given| Ok(Some(given)))?;
+        if let Some(source) = &prices {
+            monitor = monitor.prices(Arc::clone(source));
+        }
+        if let Some(source) = &intensity {
+            monitor = monitor.intensity(Arc::clone(source));
         }
         #[cfg(feature = "otel-prometheus")]
         let dcgm = setup::dcgm(&config);
@@ -235,6 +239,8 @@ impl WattspanBuilder {
             meter: otel_meter,
             config,
             place,
+            intensity,
+            prices,
             findings,
         });
         if self.global {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use wattspan_core::{Locality, Place};
+use wattspan_core::{IntensitySource, Locality, Place, PriceSource};
 use wattspan_genai::{GenAi, GenAiBuilder};
 use wattspan_monitor::Monitor;
 
@@ -29,6 +29,8 @@ pub(crate) struct Inner {
     pub(crate) meter: opentelemetry::metrics::Meter,
     pub(crate) config: Config,
     pub(crate) place: Place,
+    pub(crate) intensity: Option<Arc<dyn IntensitySource>>,
+    pub(crate) prices: Option<Arc<dyn PriceSource>>,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -119,6 +121,16 @@ impl Wattspan {
     /// Where electricity is drawn, as far as it is known.
     pub fn place(&self) -> &Place {
         &self.inner.place
+    }
+
+    /// Where the carbon intensity comes from that emissions are worked out with; `None` when none is known.
+    pub fn intensity(&self) -> Option<Arc<dyn IntensitySource>> {
+        self.inner.intensity.clone()
+    }
+
+    /// Where the prices come from that costs are worked out with; `None` when none is known.
+    pub fn prices(&self) -> Option<Arc<dyn PriceSource>> {
+        self.inner.prices.clone()
     }
 
     /// What came of each collector: found, absent, denied with the remedy, off, not compiled in.

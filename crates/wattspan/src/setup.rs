@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use wattspan_core::{Place, PriceSource, RunId, UsdPerKwh};
+use wattspan_core::{IntensitySource, Place, PriceSource, RunId, UsdPerKwh};
 use wattspan_energy::{HardwareRate, Overhead, PowerCurve, PriceBook};
 use wattspan_monitor::{Cadence, EstimateInputs, MonitorBuilder};
 use wattspan_semconv::Profile;
@@ -102,11 +102,12 @@ pub(crate) fn place(config: &Config) -> Result<Place, StartError> {
     }
 }
 
+/// Where carbon intensity comes from.
 #[cfg(feature = "carbon")]
-pub(crate) fn with_intensity(monitor: MonitorBuilder, config: &Config) -> Result<MonitorBuilder, StartError> {
+pub(crate) fn intensity(config: &Config) -> Result<Option<Arc<dyn IntensitySource>>, StartError> {
     use wattspan_carbon::{Bundled, Chain, Fixed, Series};
     if let Some(grams) = config.number(Setting::Intensity).and_then(wattspan_core::GramsPerKwh::new) {
-        return Ok(monitor.intensity(Arc::new(Fixed::new(grams))));
+        return Ok(Some(Arc::new(Fixed::new(grams))));
     }
     let mut chain = Chain::new();
     if let Some(path) = config.text(Setting::IntensitySeries) {
@@ -117,7 +118,7 @@ pub(crate) fn with_intensity(monitor: MonitorBuilder, config: &Config) -> Result
     {
         chain = with_live_sources(chain, config)?;
     }
-    Ok(monitor.intensity(Arc::new(chain.with(Arc::new(Bundled::new())))))
+    Ok(Some(Arc::new(chain.with(Arc::new(Bundled::new())))))
 }
 
 #[cfg(feature = "carbon-live")]
@@ -163,18 +164,12 @@ fn with_live_sources(
 
 #[cfg(not(feature = "carbon"))]
 #[allow(clippy::unnecessary_wraps, reason = "the same signature as with the feature")]
-pub(crate) fn with_intensity(
-    monitor: MonitorBuilder,
-    _config: &Config,
-) -> Result<MonitorBuilder, StartError> {
-    Ok(monitor)
+pub(crate) fn intensity(_config: &Config) -> Result<Option<Arc<dyn IntensitySource>>, StartError> {
+    Ok(None)
 }
 
-pub(crate) fn with_money(
-    mut monitor: MonitorBuilder,
-    config: &Config,
-    prices: Option<Arc<dyn PriceSource>>,
-) -> Result<MonitorBuilder, StartError> {
+/// What the settings say of overhead, hardware and the run.
+pub(crate) fn with_money(mut monitor: MonitorBuilder, config: &Config) -> Result<MonitorBuilder, StartError> {
     if let Some(pue) = config.number(Setting::Pue) {
         monitor =
             monitor.overhead(Overhead::facility(pue).map_err(|error| setting_error(Setting::Pue, &error))?);
@@ -188,15 +183,17 @@ pub(crate) fn with_money(
     if let Some(run) = config.text(Setting::Run) {
         monitor = monitor.run(RunId::new(run).map_err(|error| setting_error(Setting::Run, &error))?);
     }
-    if let Some(prices) = prices {
-        return Ok(monitor.prices(prices));
-    }
+    Ok(monitor)
+}
+
+/// Where prices come from; `None` when nothing is known of any.
+pub(crate) fn prices(config: &Config) -> Result<Option<Arc<dyn PriceSource>>, StartError> {
     let electricity = electricity(config);
     let book = config.text(Setting::PriceBook).map(price_book).transpose()?;
     if electricity.is_none() && book.is_none() {
-        return Ok(monitor);
+        return Ok(None);
     }
-    Ok(monitor.prices(Arc::new(Prices { electricity, book })))
+    Ok(Some(Arc::new(Prices { electricity, book })))
 }
 
 #[cfg(feature = "carbon")]

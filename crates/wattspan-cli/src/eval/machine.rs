@@ -4,72 +4,55 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use wattspan::carbon::{Bundled, ElectricityPrices, Fixed, Series};
+use wattspan::Wattspan;
 use wattspan::core::{
-    DeviceKind, ElectricityPrice, GramsPerKwh, Intensity, IntensitySource, Place, PriceSource, TokenPrice,
-    UsdPerKwh,
+    DeviceKind, ElectricityPrice, Intensity, IntensitySource, Place, PriceSource, TokenPrice,
 };
 use wattspan::dataset::{GpuMemory, HardwareDetail};
 use wattspan::eval::Evaluation;
 use wattspan::host::HostFacts;
-use wattspan::{Config, Setting, Wattspan};
 
-use crate::result::live_sources;
-use crate::settings::number;
+/// What the monitor works out grams and cost with, for the metrics table, which is set up before the monitor.
+#[derive(Default)]
+pub(super) struct Located(OnceLock<Sources>);
 
-/// Intensity and price for the metrics table, which is set up before the place is known.
-pub(super) struct Located {
-    place: OnceLock<Place>,
-    intensity: Vec<Arc<dyn IntensitySource>>,
-    price: ElectricityPrices,
+struct Sources {
+    place: Place,
+    intensity: Option<Arc<dyn IntensitySource>>,
+    prices: Option<Arc<dyn PriceSource>>,
 }
 
 impl Located {
-    pub(super) fn new(config: &Config) -> Self {
-        let own = number(config, Setting::ElectricityPrice).and_then(UsdPerKwh::new);
-        let price = own.map_or_else(ElectricityPrices::bundled, ElectricityPrices::fixed);
-        let mut intensity: Vec<Arc<dyn IntensitySource>> = Vec::new();
-        if let Some(value) = number(config, Setting::Intensity).and_then(GramsPerKwh::new) {
-            intensity.push(Arc::new(Fixed::new(value)));
-        } else if live_sources(config).is_empty() {
-            let series = config.text(Setting::IntensitySeries).and_then(|path| Series::open(path).ok());
-            if let Some(series) = series {
-                intensity.push(Arc::new(series));
-            }
-            intensity.push(Arc::new(Bundled::new()));
-        }
-        Self { place: OnceLock::new(), intensity, price }
-    }
-
-    /// A live source's values are the monitor's: another figure beside them would contradict.
-    pub(super) fn knows_intensity(&self) -> bool {
-        !self.intensity.is_empty()
-    }
-
-    pub(super) fn is_at(&self, place: &Place) {
-        // Once per run.
-        let _ = self.place.set(place.clone());
+    /// Takes them over, once per run. The whole is not kept: it holds the table's sink, and would never end.
+    pub(super) fn is_at(&self, wattspan: &Wattspan) {
+        let _ = self.0.set(Sources {
+            place: wattspan.place().clone(),
+            intensity: wattspan.intensity(),
+            prices: wattspan.prices(),
+        });
     }
 }
 
 impl IntensitySource for Located {
     fn name(&self) -> &str {
-        self.intensity.first().map_or("none", |source| source.name())
+        let source = self.0.get().and_then(|sources| sources.intensity.as_ref());
+        source.map_or("none", |source| source.name())
     }
 
     fn latest(&self, _: &Place, at: SystemTime) -> Option<Intensity> {
-        let place = self.place.get()?;
-        self.intensity.iter().find_map(|source| source.latest(place, at))
+        let sources = self.0.get()?;
+        sources.intensity.as_ref()?.latest(&sources.place, at)
     }
 }
 
 impl PriceSource for Located {
     fn electricity(&self, _: &Place, at: SystemTime) -> Option<ElectricityPrice> {
-        self.price.electricity(self.place.get()?, at)
+        let sources = self.0.get()?;
+        sources.prices.as_ref()?.electricity(&sources.place, at)
     }
 
     fn tokens(&self, provider: &str, model: &str) -> Option<TokenPrice> {
-        self.price.tokens(provider, model)
+        self.0.get()?.prices.as_ref()?.tokens(provider, model)
     }
 }
 
