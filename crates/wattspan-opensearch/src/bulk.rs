@@ -94,10 +94,13 @@ impl Queue {
         let mut most = usize::MAX;
         while !self.waiting.ends.is_empty() {
             let count = most.min(self.waiting.ends.len());
-            let lines = self.waiting.first(count);
-            let request =
-                Request { operation: STORE, method: Method::POST, path: BULK, body: Body::Lines(&lines) };
-            let trouble = match client.once(&request).await {
+            let outcome = {
+                // Given back before documents are added again: then there is no copy.
+                let lines = self.waiting.first(count);
+                let body = Body::Lines(&lines);
+                client.once(&Request { operation: STORE, method: Method::POST, path: BULK, body }).await
+            };
+            let trouble = match outcome {
                 Err(error) => Some(error),
                 Ok(answer) => {
                     self.progress.requests += 1;

@@ -103,7 +103,7 @@ fn cells(
         // Rows come in the columns' order: the look-up is for those of other hands.
         let column = columns
             .get(index)
-            .filter(|column| column.name == name)
+            .filter(|column| std::ptr::eq(column.name, name.as_ref()) || column.name == name)
             .or_else(|| columns.iter().find(|column| column.name == name));
         if *cell == Cell::Null && left_out.contains(&name.as_ref()) {
             continue;
