@@ -589,3 +589,19 @@ fn a_long_run_does_not_grow() {
     assert_eq!(Some(sizes(&ledger)), early);
     assert!(ledger.open() < 5);
 }
+
+#[test]
+fn without_any_device_several_inferences_are_settled_with_nothing_known() {
+    for count in [1, 2, 65, 200] {
+        let mut ledger = Ledger::new();
+        for number in 0..count {
+            ledger.begin(id(number), at(0), DeviceScope::All);
+            ledger.finish(id(number), at(1_000), LatePhases::default());
+        }
+        // Long after any bound on the wait.
+        let settled = ledger.advance(at(3_600_000)).settled;
+        assert_eq!(settled.len() as u64, count);
+        assert!(settled.iter().all(|settled| settled.energy.is_none()), "nothing measured them");
+        assert_eq!(ledger.open(), 0);
+    }
+}
