@@ -465,8 +465,7 @@ impl Ledger {
                 decode: (steps >= 1.0).then(|| length.div_f64(steps)),
             };
             let mut tally = Tally::new(case, self.books.len());
-            // Without any device there are no figures to begin at.
-            let figures = self.figures.iter_mut().skip(index).step_by(count);
+            let figures = self.figures.iter_mut().skip(index).step_by(count); // None without a device.
             for (book, figures) in self.books.values().zip(figures) {
                 if let Some(figures) = figures.take() {
                     let (device, lowest, gain) = (&book.device, book.lowest(), book.gain);
