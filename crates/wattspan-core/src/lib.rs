@@ -32,6 +32,7 @@ mod device;
 mod energy;
 mod error;
 mod interval;
+mod network;
 mod percent;
 mod reading;
 mod record;
@@ -52,6 +53,7 @@ pub use energy::{
 };
 pub use error::{CollectError, OpenError, SinkError};
 pub use interval::{GapReason, IntervalEnergy, TokenPrice};
+pub use network::{is_loopback_host, jittered, random_share};
 pub use percent::percent_decoded;
 pub use reading::{Failure, Reading, Remedy};
 pub use record::{

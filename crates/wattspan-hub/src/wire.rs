@@ -2,7 +2,6 @@
 //! token for anybody but the Hub.
 
 use std::cell::{Cell, RefCell};
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Once;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -11,6 +10,7 @@ use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER,
 };
 use reqwest::{Client, Method, Url, redirect};
+use wattspan_core::{is_loopback_host, jittered, random_share};
 
 use crate::file::Slice;
 use crate::hub::Settings;
@@ -137,7 +137,7 @@ impl<'a> Session<'a> {
     /// Waits, unless that is longer than there is patience; answers whether it did.
     pub(crate) async fn wait(&self, time: Duration, reason: &str) -> bool {
         // Not all at the same moment when a limit ends.
-        let time = time + time.mul_f64(random() / 10.0);
+        let time = time + time.mul_f64(random_share() / 10.0);
         let waited = self.waited.get() + time;
         if waited > self.settings.options.patience {
             return false;
@@ -274,13 +274,8 @@ impl Backoff {
     pub(crate) fn next(&mut self) -> Duration {
         let wait = self.0;
         self.0 = (wait * 2).min(Duration::from_secs(30));
-        wait.mul_f64(f64::midpoint(random(), 1.0))
+        jittered(wait)
     }
-}
-
-/// Between 0 and 1, from the standard library's random hash keys. Not for secrets.
-fn random() -> f64 {
-    (RandomState::new().hash_one(SystemTime::now()) % 1_000) as f64 / 1_000.0
 }
 
 /// Says what went wrong without the URL, which may be signed.
@@ -303,8 +298,7 @@ fn is_about_storage(said: &str) -> bool {
 
 /// Whether a URL is of this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    is_loopback_host(url.host_str().unwrap_or_default())
 }
 
 /// Scheme, host and port.

@@ -2,7 +2,6 @@
 //! nothing of models.
 
 use std::future::Future;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Url};
 use tokio::time::Instant;
-use wattspan_core::Locality;
+use wattspan_core::{Locality, jittered};
 use wattspan_genai::GenAi;
 
 use crate::builder::LlamaServerBuilder;
@@ -265,9 +264,7 @@ fn seconds(text: &str) -> Option<Duration> {
 /// 100 ms, doubled with each attempt up to 5 s, of which half is drawn by lot so that clients do not come in step.
 pub(crate) fn pause(attempt: u32) -> Duration {
     let full = Duration::from_millis(100 << attempt.min(6)).min(Duration::from_secs(5));
-    // Each `RandomState` has keys of its own: a lot without a dependency.
-    let lot = (RandomState::new().hash_one(attempt) >> 11) as f64 / (1_u64 << 53) as f64;
-    full / 2 + (full / 2).mul_f64(lot)
+    jittered(full)
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Requests and answers: bounded in time and size, no redirects, tried again while that may help.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::io::Write as _;
 use std::sync::Once;
 use std::time::{Duration, SystemTime};
@@ -12,6 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, redirect};
+use wattspan_core::jittered;
 
 use crate::options::{Target, is_loopback, place};
 use crate::response::Fault;
@@ -229,9 +229,7 @@ impl Retry {
     /// The wait before try number `tries` + 2.
     fn pause(&self, tries: u32, asked: Option<Duration>) -> Duration {
         let wait = self.first.saturating_mul(1 << tries.min(16)).min(self.longest);
-        // Between half of it and all of it, so that programs that were sent away together do not return together.
-        let random = RandomState::new().hash_one(SystemTime::now()) % 1_000;
-        let wait = wait.mul_f64(0.5 + random as f64 / 2_000.0);
+        let wait = jittered(wait);
         asked.map_or(wait, |asked| wait.max(asked.min(self.longest.saturating_mul(10))))
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::Url;
+use wattspan_core::is_loopback_host;
 
 use crate::{Error, Secret};
 
@@ -344,8 +345,7 @@ pub(crate) fn place(url: &Url) -> String {
 
 /// Whether a URL is of this machine. A name other than `localhost` counts as another machine, wherever it leads.
 pub(crate) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    is_loopback_host(url.host_str().unwrap_or_default())
 }
 
 /// Undoes percent encoding, which user and password have in a URL.

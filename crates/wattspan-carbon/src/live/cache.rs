@@ -1,11 +1,10 @@
 //! What a live source has said, and when it is to be asked again. No I/O and no clock of its own.
 
 use std::collections::HashMap;
-use std::collections::hash_map::{Entry as Slot, RandomState};
-use std::hash::{BuildHasher, Hasher};
+use std::collections::hash_map::Entry as Slot;
 use std::time::{Duration, SystemTime};
 
-use wattspan_core::{Intensity, MonoTime, Provenance};
+use wattspan_core::{Intensity, MonoTime, Provenance, random_share};
 
 use crate::live::{Failure, Query, ZoneStatus};
 
@@ -33,7 +32,6 @@ pub(crate) struct Cache {
     proven: bool,
     /// The refusal has been said.
     refusal_said: bool,
-    jitter: Jitter,
 }
 
 #[derive(Debug)]
@@ -70,7 +68,6 @@ impl Cache {
             limits: 0,
             proven: false,
             refusal_said: false,
-            jitter: Jitter::new(),
         }
     }
 
@@ -139,7 +136,7 @@ impl Cache {
     pub(crate) fn succeed(&mut self, query: &Query, values: Vec<Intensity>, now: MonoTime, wall: SystemTime) {
         self.proven = true;
         self.limits = 0;
-        let spread = self.jitter.up_to(Duration::from_secs(30));
+        let spread = Duration::from_secs(30).mul_f64(random_share());
         let Some(entry) = self.entries.get_mut(query) else { return };
         let end = values.last().and_then(|last| last.valid_until).unwrap_or(wall + REFRESH.0);
         let left = end.duration_since(wall).unwrap_or_default();
@@ -165,7 +162,7 @@ impl Cache {
     /// Takes a failure in. Answers with what is to be said to the log: once for each zone until it answers again, and
     /// a refusal once for the source.
     pub(crate) fn fail(&mut self, query: &Query, failure: &Failure, now: MonoTime) -> Option<String> {
-        let (jitter, proven) = (self.jitter.share(), self.proven);
+        let proven = self.proven;
         let entry = self.entries.get_mut(query)?;
         entry.in_flight = false;
         entry.failures = entry.failures.saturating_add(1);
@@ -184,7 +181,7 @@ impl Cache {
             }
         };
         // Up to a quarter longer, never shorter than was asked for.
-        let delay = delay.mul_f64(1.0 + jitter / 4.0);
+        let delay = delay.mul_f64(1.0 + random_share() / 4.0);
         entry.due = now + delay;
         if matches!(failure, Failure::Limited { .. }) {
             self.hold = self.hold.max(now + delay);
@@ -249,31 +246,6 @@ impl Entry {
 fn backed_off(first: u64, most: u64, failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(20);
     Duration::from_secs((first << doublings).min(most))
-}
-
-/// Uneven numbers, so that many machines do not ask at the same moment. Not for secrets: splitmix64, seeded by the
-/// standard library's random hash keys.
-#[derive(Debug)]
-struct Jitter(u64);
-
-impl Jitter {
-    fn new() -> Self {
-        Self(RandomState::new().build_hasher().finish())
-    }
-
-    /// 0 to 1.
-    fn share(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        (mixed >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn up_to(&mut self, most: Duration) -> Duration {
-        most.mul_f64(self.share())
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Url, redirect};
 use serde_json::Value;
+use wattspan_core::is_loopback_host;
 
 use crate::live::Failure;
 use crate::{Secret, time};
@@ -54,8 +55,7 @@ pub(crate) fn url(base: &str, path: &str, query: &[(&str, &str)]) -> Result<Url,
 
 /// Whether a URL is of this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    is_loopback_host(url.host_str().unwrap_or_default())
 }
 
 /// A header value that is never shown.

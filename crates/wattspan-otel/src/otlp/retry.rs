@@ -1,10 +1,10 @@
 //! Tries until it worked, was refused, or time is over.
 
 use std::future::Future;
-use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
+use wattspan_core::jittered;
 
 use crate::network::Clock;
 
@@ -77,12 +77,6 @@ pub(crate) async fn deliver<F: Future<Output = Attempt>>(
         clock.sleep_until(wake).await;
         backoff = (backoff * 2).min(LONGEST);
     }
-}
-
-/// Between half of it and all of it, so that programs that lost their receiver together do not return together.
-fn jittered(wait: Duration) -> Duration {
-    let random = RandomState::new().hash_one(SystemTime::now()) % 1_000;
-    wait.mul_f64(0.5 + random as f64 / 2_000.0)
 }
 
 /// The value of a `Retry-After` header: seconds, or a date.

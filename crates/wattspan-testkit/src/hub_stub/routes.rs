@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use wattspan_core::percent_decoded;
 
 use super::digest::{base64, git_oid, sha256};
 use super::state::{File, State, is_lfs};
@@ -303,20 +304,4 @@ fn coded(status: u16, code: &str, said: &str) -> Answer {
 
 fn not_found() -> Answer {
     coded(404, "RepoNotFound", "Repository not found")
-}
-
-fn percent_decoded(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
-        if let Some(byte) = tail.get(..2).filter(|_| *first == b'%').and_then(hex) {
-            bytes.push(byte);
-            rest = &tail[2..];
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -188,14 +188,6 @@ fn an_answer_without_a_validity_holds_until_the_next() {
 }
 
 #[test]
-fn jitter_stays_between_nothing_and_all() {
-    let mut jitter = Jitter::new();
-    let shares: Vec<f64> = (0..1_000).map(|_| jitter.share()).collect();
-    assert!(shares.iter().all(|share| (0.0..1.0).contains(share)));
-    assert!(shares.iter().any(|share| *share < 0.1) && shares.iter().any(|share| *share > 0.9));
-}
-
-#[test]
 fn a_step_of_the_wall_clock_ages_nothing() {
     let (mut cache, query) = filled();
     cache.take_due(mono(3_700));
