@@ -35,7 +35,6 @@ mod fixed;
 mod live;
 mod place;
 mod price;
-mod secret;
 mod series;
 mod tables;
 mod time;
@@ -54,12 +53,12 @@ pub use live::{
 };
 pub use place::{Located, Locator, PlaceQuery, Resolution};
 pub use price::{Days, ElectricityPrices, TimeOfDay};
-pub use secret::Secret;
 pub use series::Series;
 pub use tables::{
     CloudRegion, Country, Figure, GpuFacts, Grid, RegionBasis, Source, aggregate, cloud_region,
     cloud_regions, countries, country, egrid_subregion, gpu_facts, gpus, sources, subdivision, subdivisions,
 };
+pub use wattspan_core::Secret;
 
 /// Notices that must go along with the bundled data wherever it goes. `wattspan licences` prints them.
 pub fn licences() -> &'static str {

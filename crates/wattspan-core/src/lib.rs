@@ -37,6 +37,7 @@ mod percent;
 mod reading;
 mod record;
 mod sample;
+mod secret;
 mod stats;
 mod traits;
 mod units;
@@ -61,6 +62,7 @@ pub use record::{
     SettleReason, Settlement, TokenUsage, TraceRef, Workload,
 };
 pub use sample::{DeviceSample, Gauges, ProcessUse, SampleBuffer};
+pub use secret::Secret;
 pub use stats::ServerStats;
 pub use traits::{
     Collector, DatasetSink, Finish, InferenceObserver, IntensitySource, PriceSource, Probe, RecordSink,

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use wattspan_core::Secret;
+
 /// A token of the Hub, with the place it was set.
 ///
 /// `Debug` and `Display` show that it is set and from where; never a part of it and not its length.
@@ -14,24 +16,21 @@ use std::path::{Path, PathBuf};
 /// assert_eq!(format!("{token:?}"), "Token(set by HF_TOKEN)");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token {
-    text: Box<str>,
-    origin: Cow<'static, str>,
-}
+pub struct Token(Secret);
 
 impl Token {
     /// Wraps a token; blanks around it are taken off. `origin` is where it was set: an option, a variable, a file.
     pub fn new(text: impl AsRef<str>, origin: impl Into<Cow<'static, str>>) -> Self {
-        Self { text: text.as_ref().trim().into(), origin: origin.into() }
+        Self(Secret::new(text.as_ref().trim(), origin))
     }
 
     /// Where it was set.
     pub fn origin(&self) -> &str {
-        &self.origin
+        self.0.origin()
     }
 
     pub(crate) fn expose(&self) -> &str {
-        &self.text
+        self.0.expose()
     }
 
     /// The token of the environment: `HF_TOKEN`, or else the file that `hf auth login` writes, which `HF_TOKEN_PATH`,
@@ -50,13 +49,13 @@ impl Token {
 
 impl fmt::Display for Token {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "set by {}", self.origin)
+        self.0.fmt(out)
     }
 }
 
 impl fmt::Debug for Token {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Token(set by {})", self.origin)
+        write!(out, "Token({})", self.0)
     }
 }
 

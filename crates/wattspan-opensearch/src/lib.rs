@@ -45,7 +45,6 @@ mod options;
 mod progress;
 mod refused;
 mod response;
-mod secret;
 mod sink;
 
 #[cfg(feature = "aws")]
@@ -55,5 +54,5 @@ pub use error::Error;
 pub use mapping::{TEMPLATE_VERSION, template, template_name};
 pub use options::{Options, Retry};
 pub use progress::Progress;
-pub use secret::Secret;
 pub use sink::{Indexes, OpenSearchSink};
+pub use wattspan_core::Secret;

@@ -1,14 +1,14 @@
-//! Keys and passwords that cannot be printed.
+//! Keys, passwords and tokens that cannot be printed.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A key or password, with the place it was set.
+/// A key, password or token, with the place it was set.
 ///
 /// `Debug` and `Display` show that it is set and from where; never a part of it and not its length.
 ///
 /// ```
-/// let key = wattspan_carbon::Secret::new("not-for-logs", "ELECTRICITY_MAPS_TOKEN");
+/// let key = wattspan_core::Secret::new("not-for-logs", "ELECTRICITY_MAPS_TOKEN");
 /// assert_eq!(key.to_string(), "set by ELECTRICITY_MAPS_TOKEN");
 /// assert_eq!(format!("{key:?}"), "Secret(set by ELECTRICITY_MAPS_TOKEN)");
 /// ```
