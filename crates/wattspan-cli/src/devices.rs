@@ -6,20 +6,21 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use wattspan::core::{Device, DeviceSample, Reading, SampleBuffer, SystemClock};
+use wattspan::monitor::EstimateInputs;
 use wattspan::{Collectors, Config, Finding, Outcome};
 
 use crate::args::JsonArgs;
-use crate::estimate::Machine;
+use crate::estimate::is_modelled;
 use crate::exit::{Failure, OK};
 use crate::figures::Figures;
 use crate::output::Output;
 
 pub(crate) fn devices(args: &JsonArgs) -> Result<u8, Failure> {
     let config = args.settings.config()?;
-    let machine = Machine::new(&config);
+    let inputs = config.estimate_inputs();
     let seen = Seen::look(&config);
     let text = if args.json {
-        let devices: Vec<Value> = seen.samples.iter().map(|sample| as_json(sample, &machine)).collect();
+        let devices: Vec<Value> = seen.samples.iter().map(|sample| as_json(sample, &inputs)).collect();
         let value = json!({
             "collectors": seen.findings.iter().map(Found::of).collect::<Vec<_>>(),
             "errors": seen.errors,
@@ -27,7 +28,7 @@ pub(crate) fn devices(args: &JsonArgs) -> Result<u8, Failure> {
         });
         format!("{value:#}\n")
     } else {
-        as_text(&seen, &machine)
+        as_text(&seen, &inputs)
     };
     Output::Stdout.text(&text).map(|()| OK)
 }
@@ -67,7 +68,7 @@ impl Seen {
 const APART: Duration = Duration::from_millis(50);
 
 /// How a device's energy is known.
-pub(crate) fn energy_state(sample: &DeviceSample, machine: &Machine) -> (&'static str, Option<String>) {
+pub(crate) fn energy_state(sample: &DeviceSample, inputs: &EstimateInputs) -> (&'static str, Option<String>) {
     let readings = [sample.energy.absence(), sample.power.absence()];
     if readings.iter().any(Option::is_none) {
         return ("measured", None);
@@ -81,7 +82,7 @@ pub(crate) fn energy_state(sample: &DeviceSample, machine: &Machine) -> (&'stati
         "denied"
     } else if failed {
         "failed"
-    } else if machine.has(sample.device.kind) && sample.device.is_counted() {
+    } else if is_modelled(sample.device.kind, inputs) && sample.device.is_counted() {
         "estimated"
     } else {
         "missing"
@@ -89,9 +90,9 @@ pub(crate) fn energy_state(sample: &DeviceSample, machine: &Machine) -> (&'stati
     (state, why)
 }
 
-fn as_json(sample: &DeviceSample, machine: &Machine) -> Value {
+fn as_json(sample: &DeviceSample, inputs: &EstimateInputs) -> Value {
     let device = &sample.device;
-    let (state, why) = energy_state(sample, machine);
+    let (state, why) = energy_state(sample, inputs);
     let figures = Figures::of(sample);
     let absent = absences(sample, &figures);
     let mut value = to_map(&**device);
@@ -117,13 +118,13 @@ fn to_map(value: &impl Serialize) -> Map<String, Value> {
     }
 }
 
-fn as_text(seen: &Seen, machine: &Machine) -> String {
+fn as_text(seen: &Seen, inputs: &EstimateInputs) -> String {
     let mut lines: Vec<String> = Vec::new();
     for sample in &seen.samples {
         let device = &sample.device;
         let index = device.index.map_or_else(String::new, |index| format!(" {index}"));
         lines.push(format!("{}{index}: {} ({})", device.kind.as_str(), device.name, device.id));
-        let (state, why) = energy_state(sample, machine);
+        let (state, why) = energy_state(sample, inputs);
         let how = match (state, sample.energy.is_value(), sample.power.is_value()) {
             ("measured", true, true) => ": energy counter and power sensor".to_owned(),
             ("measured", true, false) => ": energy counter".to_owned(),

@@ -7,12 +7,12 @@ use std::time::SystemTime;
 use serde::Serialize;
 use serde_json::json;
 use wattspan::core::{Place, Provenance, Reading};
+use wattspan::monitor::EstimateInputs;
 use wattspan::{Config, Outcome, Setting};
 
 use crate::args::{DoctorArgs, JsonArgs};
 use crate::devices::{Found, Seen, energy_state};
 use crate::endpoint::{Endpoint, Speaks};
-use crate::estimate::Machine;
 use crate::exit::{Failure, OK, PROBLEM};
 use crate::output::Output;
 use crate::result::{intensity, live_sources, price};
@@ -67,7 +67,7 @@ pub(crate) fn doctor(all: &DoctorArgs) -> Result<u8, Failure> {
         }
     };
     let seen = Seen::look(&config);
-    look_at_devices(&mut checks, &seen, &Machine::new(&config));
+    look_at_devices(&mut checks, &seen, &config.estimate_inputs());
     let place = look_at_place(&mut checks, &config);
     look_at_peers(&mut checks, &config);
     for look in all.to.iter().flat_map(|to| all.ends.look(*to)) {
@@ -83,7 +83,7 @@ pub(crate) fn doctor(all: &DoctorArgs) -> Result<u8, Failure> {
     report(args, &checks, &settings, place.as_ref(), &found)
 }
 
-fn look_at_devices(checks: &mut Checks, seen: &Seen, machine: &Machine) {
+fn look_at_devices(checks: &mut Checks, seen: &Seen, inputs: &EstimateInputs) {
     for finding in &seen.findings {
         let state = match &finding.outcome {
             Outcome::Found(_) => State::Ok,
@@ -100,7 +100,7 @@ fn look_at_devices(checks: &mut Checks, seen: &Seen, machine: &Machine) {
     let mut measured = false;
     for sample in &seen.samples {
         let device = &sample.device;
-        let (state, why) = energy_state(sample, machine);
+        let (state, why) = energy_state(sample, inputs);
         measured |= state == "measured" && device.is_counted();
         let grade = match state {
             "measured" => State::Ok,

@@ -89,7 +89,6 @@ impl<'a> Outcome<'a> {
         command: Option<&'a str>,
         ended: Option<Ended>,
         report: &'a PerformanceReport,
-        estimate: Option<Estimate>,
     ) -> Self {
         let (pue, total) = (number(config, Setting::Pue), &report.total);
         let now = SystemTime::now();
@@ -99,14 +98,14 @@ impl<'a> Outcome<'a> {
         });
         let intensity = intensity(config, place, now, mean);
         let overhead = pue.unwrap_or(1.0);
-        let estimate = estimate.map(|estimate| Estimated {
+        let estimate = report.estimate.as_ref().map(|estimate| Estimated {
             emissions_grams: intensity
                 .as_ref()
                 .and_then(|known| Grams::new((estimate.value * known.value).grams() * overhead)),
             cost_usd: price
                 .as_ref()
                 .and_then(|price| Usd::new((estimate.value * price.value).usd() * overhead)),
-            estimate,
+            estimate: estimate.clone(),
         });
         Self {
             r#type: "result",

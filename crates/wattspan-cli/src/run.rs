@@ -10,7 +10,6 @@ use wattspan::{Config, Setting, StartError, Wattspan, WattspanBuilder};
 
 use crate::args::{Exporter, RunArgs};
 use crate::child;
-use crate::estimate::Machine;
 use crate::exit::{Failure, OK, SYSTEM, USAGE};
 use crate::json_lines::JsonLines;
 use crate::output::{Output, outcome, say};
@@ -30,8 +29,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let name = output.name();
 
     let ready = Arc::new(Ready::default());
-    let machine = Arc::new(Machine::new(&config));
-    let mut builder = measuring(&config).sample_sink(ready.clone()).sample_sink(machine.clone());
+    let mut builder = measuring(&config).sample_sink(ready.clone());
     let mut lines = None;
     if to(Exporter::Json) {
         let sink = Arc::new(JsonLines::new(std::mem::replace(&mut output, Output::Stdout)).every(every));
@@ -59,11 +57,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         None
     };
     let report = window.stop();
-    let devices = wattspan.monitor().devices().to_vec();
-    let estimate = machine.over(&report, &devices.iter().map(AsRef::as_ref));
     let (config, place) = (wattspan.config().clone(), wattspan.place().clone());
     let program = args.command.first().map(|program| program.to_string_lossy());
-    let result = Outcome::new(&config, &place, program.as_deref(), ended, &report, estimate);
+    let result = Outcome::new(&config, &place, program.as_deref(), ended, &report);
     let json_instead = args.json && args.output.is_none();
     if !args.quiet && !json_instead {
         say(&result.text());

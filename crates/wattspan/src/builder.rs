@@ -184,7 +184,7 @@ impl WattspanBuilder {
             .place(place.clone())
             .scope(scope)
             .price_local_tokens(config.flag(Setting::PriceLocalTokens))
-            .estimate(setup::estimate(&config));
+            .estimate(config.estimate_inputs());
         if let Some(bound) = config.duration(Setting::SettleWithin) {
             monitor = monitor.settle_within(bound);
         }

@@ -34,6 +34,7 @@ struct Readme;
 mod builder;
 mod collectors;
 mod config;
+mod estimate;
 mod prices;
 mod running;
 mod scope;

@@ -1,11 +1,10 @@
 //! From settings to the parts that they describe.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use wattspan_core::{IntensitySource, Place, PriceSource, RunId, UsdPerKwh};
-use wattspan_energy::{HardwareRate, Overhead, PowerCurve, PriceBook};
-use wattspan_monitor::{Cadence, EstimateInputs, MonitorBuilder};
+use wattspan_energy::{HardwareRate, Overhead, PriceBook};
+use wattspan_monitor::{Cadence, MonitorBuilder};
 use wattspan_semconv::Profile;
 
 use crate::prices::Prices;
@@ -28,30 +27,6 @@ pub(crate) fn cadence(config: &Config) -> Cadence {
         cadence.recent = cadence.recent.min(idle);
     }
     cadence
-}
-
-pub(crate) fn estimate(config: &Config) -> EstimateInputs {
-    let mut inputs = EstimateInputs::default();
-    if !config.flag(Setting::Estimate) {
-        return inputs;
-    }
-    inputs.gpu = config.flag(Setting::Gpu);
-    #[cfg(feature = "host")]
-    if config.flag(Setting::Host) {
-        let facts = wattspan_host::HostFacts::read(std::path::Path::new("/"));
-        let curve = facts.cpu_power.as_ref().and_then(|power| PowerCurve::new(power.idle, power.full).ok());
-        inputs.cpu = curve.zip(facts.logical_cpus.and_then(NonZeroU32::new));
-        inputs.memory = facts.memory_total.map(|total| {
-            let usable = wattspan_energy::MemorySize::usable(total, facts.memory_limit);
-            wattspan_energy::MemoryPower::by_size(usable)
-        });
-    }
-    #[cfg(not(feature = "host"))]
-    {
-        // The curve's type is used by the other branch only.
-        let _ = None::<(PowerCurve, NonZeroU32)>;
-    }
-    inputs
 }
 
 fn setting_error(setting: Setting, error: &dyn std::fmt::Display) -> StartError {
