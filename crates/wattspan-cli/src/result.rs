@@ -42,7 +42,8 @@ pub(crate) struct Outcome<'a> {
 /// Which intensity the grams are from.
 #[derive(Debug, Serialize)]
 struct Grid {
-    /// The mean that grams and joules give, overhead taken out; without joules, the figure that would hold.
+    /// The mean that grams and joules give, overhead taken out; the source's own figure where that is the same but for
+    /// rounding, or where there are no joules.
     grams_per_kwh: GramsPerKwh,
     source: Arc<str>,
     provenance: Provenance,
@@ -62,7 +63,9 @@ struct Price {
 impl Grid {
     fn new(intensity: Intensity, mean: Option<GramsPerKwh>) -> Self {
         Self {
-            grams_per_kwh: mean.unwrap_or(intensity.value),
+            grams_per_kwh: mean
+                .filter(|mean| is_other(*mean, intensity.value, MICROJOULES))
+                .unwrap_or(intensity.value),
             source: intensity.source,
             provenance: intensity.provenance,
             zone: intensity.zone,
@@ -254,10 +257,7 @@ pub(crate) fn intensity(
         .and_then(|series| series.latest(place, at));
     let known = series.or_else(|| Bundled::new().or_world_average().latest(place, at));
     let live = live_sources(config);
-    let differs = |known: &Intensity| {
-        let other = known.value.grams_per_kwh();
-        in_force.is_some_and(|value| (value.grams_per_kwh() - other).abs() > ROUNDING * other)
-    };
+    let differs = |known: &Intensity| in_force.is_some_and(|value| is_other(value, known.value, ROUNDING));
     match in_force.filter(|_| !live.is_empty() && known.as_ref().is_none_or(differs)) {
         Some(value) => {
             let mut intensity = Intensity::new(value, live.join(" or "), Provenance::Live);
@@ -285,5 +285,31 @@ pub(crate) fn price(config: &Config, place: &Place, at: SystemTime) -> Option<El
     own.map_or_else(ElectricityPrices::bundled, ElectricityPrices::fixed).electricity(place, at)
 }
 
+/// Whether a figure is another one than it may have been rounded from.
+fn is_other(value: GramsPerKwh, from: GramsPerKwh, rounding: f64) -> bool {
+    (value.grams_per_kwh() - from.grams_per_kwh()).abs() > rounding * from.grams_per_kwh()
+}
+
 /// Grams are sums of floating-point numbers over whole microjoules.
 const ROUNDING: f64 = 1e-3;
+/// What some microjoules make of the mean over a joule or more.
+const MICROJOULES: f64 = 1e-5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_that_is_the_sources_figure_but_for_microjoules_is_that_figure() {
+        let shown = |mean: Option<f64>| {
+            let known = Intensity::new(GramsPerKwh::whole(475), "fixed", Provenance::User);
+            Grid::new(known, mean.and_then(GramsPerKwh::new)).grams_per_kwh.grams_per_kwh()
+        };
+        // One microjoule of 600 J more or less, and two.
+        assert_eq!(shown(Some(475.0 * (1.0 + 1e-6 / 600.0))), 475.0);
+        assert_eq!(shown(Some(475.0 / (1.0 + 2e-6 / 600.0))), 475.0);
+        assert_eq!(shown(None), 475.0);
+        // An intensity that changed on the way.
+        assert_eq!(shown(Some(474.9)), 474.9);
+    }
+}
