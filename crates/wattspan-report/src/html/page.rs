@@ -248,6 +248,6 @@ fn policy() -> String {
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// `openssl dgst -sha256 -binary src/html/style.css | base64`. A browser names the right one when this is wrong.
-const STYLE_HASH: &str = "sha256-YSXVUgl/xnCeB6KpyQjmfjuzDC1+qT6Ljx1gqMKImZ4=";
+const STYLE_HASH: &str = "sha256-BbY4v/aZ5zPHx/K4Mt7BjbCTutRDvu4MlTNJKl1u5vQ=";
 /// `openssl dgst -sha256 -binary src/html/script.js | base64`.
 const SCRIPT_HASH: &str = "sha256-6aKS7iEYWbnB9hiEGsAcOQHVTyy5VXKgzTKNXDf+xY8=";
